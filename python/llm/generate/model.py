@@ -1,0 +1,132 @@
+"""A loaded model: its tokenizer, its program on an executor, and one key/value cache.
+
+Knows nothing of sampling, conversations or Godot. Belongs to the thread that loaded it.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+
+from llm.errors import RequestError
+from llm.files.gguf import GgufFile
+from llm.gpu.executors import load_executor
+from llm.gpu.penalties import Penalties
+from llm.gpu.program import Batch, Candidates, Executor, Floats
+from llm.models.registry import Limits, make_program
+from llm.text.chat_format import ChatFormat
+from llm.text.tokenizer import Tokenizer
+
+MIN_CONTEXT = 16  # tokens; less holds no question and answer
+CHUNK_ROWS = 128  # tokens of a prompt that run at once
+
+
+class Model:
+    def __init__(
+        self,
+        path: str,
+        architecture: str,
+        tokenizer: Tokenizer,
+        chat_format: ChatFormat,
+        context_length: int,
+        chunk_size: int,
+        executor: Executor,
+    ) -> None:
+        self.path = path
+        self.name = os.path.basename(path)
+        self.architecture = architecture
+        self.tokenizer = tokenizer
+        self.chat_format = chat_format
+        self.context_length = context_length  # tokens, prompt and answer together
+        self.chunk_size = chunk_size  # most tokens that one forward takes
+        self._executor = executor
+        self._outputs = 0
+
+    @property
+    def executor(self) -> str:
+        return self._executor.name
+
+    @property
+    def device(self) -> str:
+        return self._executor.device
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of weights, cache and activations on the executor's device."""
+        return self._executor.memory_bytes
+
+    def forward(self, ids: Sequence[int], position: int, outputs: Sequence[int]) -> None:
+        """Runs up to `chunk_size` tokens, the first at `position`, and keeps logits of some rows.
+
+        Keys and values of positions before are used as they stand; those of the rows are written.
+        `outputs` are row numbers. Raises RequestError beyond the context or the chunk.
+        """
+        if not 0 < len(ids) <= self.chunk_size:
+            raise RequestError(f"{len(ids)} tokens in one run; 1 to {self.chunk_size} fit")
+        if position < 0 or position + len(ids) > self.context_length:
+            end = position + len(ids)
+            raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
+        self._outputs = len(outputs)
+        self._executor.run(Batch(ids, range(position, position + len(ids)), outputs))
+
+    def candidates(self, k: int, penalties: Penalties | None = None) -> Candidates:
+        """Of the last output row: the k largest logits; k = 1 is the argmax, k = 0 gives all.
+
+        Sorted downwards, ties by the lower id. Raises NumericError on NaN or infinity.
+        """
+        if self._outputs == 0:
+            raise RequestError("no logits were kept: name a row in `outputs`")
+        return self._executor.candidates(self._outputs - 1, k, penalties)
+
+    def logits(self) -> Floats:
+        """The logits of the output rows, (O, V) float32."""
+        return self._executor.logits(self._outputs)
+
+    def close(self) -> None:
+        """Frees the weights and the cache; twice is harmless."""
+        self._executor.close()
+
+
+def load_model(
+    path: str,
+    *,
+    executor: str = "auto",
+    context_length: int = 4096,
+    max_outputs: int = 1,
+    chunk_rows: int = CHUNK_ROWS,
+) -> Generator[float, None, Model]:
+    """Loads a GGUF file; yields the fraction done, returns the Model.
+
+    `executor` is "auto", "reference" or "dispatch"; `context_length` in tokens is cut to what the
+    file was trained for. Closing the generator frees everything. Raises LLMError.
+    """
+    if context_length < MIN_CONTEXT:
+        raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
+    with GgufFile.open(path) as file:
+        yield 0.02
+        architecture = file.metadata.str("general.architecture")
+        trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
+        context = max(MIN_CONTEXT, min(context_length, trained))
+        chunk = min(chunk_rows, context)
+        program = make_program(file, Limits(context, chunk, max_outputs))
+        tokenizer = Tokenizer.from_metadata(file.metadata)
+        yield 0.1
+        chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
+        loading = load_executor(executor, program, file)
+        runner = yield from _scaled(loading, 0.1, 1.0)
+    return Model(path, architecture, tokenizer, chat_format, context, chunk, runner)
+
+
+def _scaled(
+    steps: Generator[float, None, Executor], start: float, end: float
+) -> Generator[float, None, Executor]:
+    """Passes fractions on, mapped to a part of the whole, and the result back."""
+    while True:
+        try:
+            fraction = next(steps)
+        except StopIteration as finished:
+            executor: Executor = finished.value
+            return executor
+        try:
+            yield start + (end - start) * fraction
+        except GeneratorExit:
+            steps.close()
+            raise

@@ -1,0 +1,1 @@
+"""A tape of operations, and the executors that run it."""

@@ -1,0 +1,233 @@
+"""The operations that a tape is made of. An executor runs each of them; nothing else computes.
+
+Letters: T rows of this run, O output rows, C model width, H query heads, G key/value heads,
+D head size, V vocabulary. A row is one token of one sequence. All activations are float32.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from llm.files.formats import BlockFormat
+
+FLOAT_BYTES = 4
+
+
+class Count(IntEnum):
+    """Which run-time count limits the rows of an operation; the value is its word in the state."""
+
+    ROWS = 0  # tokens of this run
+    OUTPUTS = 1  # rows whose logits are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A range of bytes of one buffer, for finding out which operations must wait for which."""
+
+    space: str  # "work", "cache" or "state"
+    start: int
+    end: int
+
+    def overlaps(self, other: "Region") -> bool:
+        return self.space == other.space and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Activations: `rows` rows of `width` floats in the work buffer, `offset` floats from its start."""
+
+    offset: int
+    rows: int
+    width: int
+
+    @property
+    def region(self) -> Region:
+        start = self.offset * FLOAT_BYTES
+        return Region("work", start, start + self.rows * self.width * FLOAT_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A matrix of the model file in its block format, or a constant that the architecture computes."""
+
+    name: str
+    format: BlockFormat
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSlab:
+    """Keys and values of one layer: `cells` cells of `width` float16 each, at two word offsets."""
+
+    keys: int
+    values: int
+    cells: int
+    width: int
+
+    @property
+    def regions(self) -> tuple[Region, Region]:
+        size = self.cells * self.width * 2
+        return (
+            Region("cache", self.keys * 4, self.keys * 4 + size),
+            Region("cache", self.values * 4, self.values * 4 + size),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """y[r] = scale * weight[token[r]]"""
+
+    weight: Weight  # (V, C)
+    y: Tensor  # (T, C)
+    scale: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return ()
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class RMSNorm:
+    """y = residual + x * weight / sqrt(mean(x^2) + eps), by rows; no residual where it is None.
+
+    Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
+    """
+
+    weight: Weight  # (1, C)
+    x: Tensor
+    y: Tensor
+    residual: Tensor | None
+    eps: float
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,) if self.residual is None else (self.x.region, self.residual.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class MatMul:
+    """y[r, m] = sum over k of weight[m, k] * x[r, k]"""
+
+    weight: Weight  # (M, K)
+    x: Tensor  # (T or O, K)
+    y: Tensor  # (T or O, M)
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """In place, by heads: RMS norm (where `norm` is given), rotary embedding, then times `scale`.
+
+    Pairs are (i, i + D/2). `table` holds for each pair the turns a position makes, as a sum of two
+    floats, so that position * turns stays exact where one float would lose the fraction.
+    Source: Su et al. 2021, RoFormer; the pairing is GPT-NeoX's.
+    """
+
+    norm: Weight | None  # (1, D)
+    table: Weight  # (D/2, 2)
+    x: Tensor  # (T, heads*D)
+    heads: int
+    eps: float
+    scale: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStore:
+    """Keys and values of the rows go, as float16, to the cell of each row's position."""
+
+    k: Tensor  # (T, G*D)
+    v: Tensor  # (T, G*D)
+    cache: CacheSlab
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.k.region, self.v.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return self.cache.regions
+
+
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """y[r, h] = softmax over the cells j that row r may see of (q[r, h] . K[j]) times V[j].
+
+    A row at position p sees cells max(0, p - window + 1) to p; all of them where window is 0.
+    `q` is scaled already. Query head h reads key/value head h // (H / G).
+    """
+
+    q: Tensor  # (T, H*D)
+    cache: CacheSlab
+    y: Tensor  # (T, H*D)
+    heads: int
+    kv_heads: int
+    window: int
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.q.region, *self.cache.regions)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class GEGLU:
+    """y = gelu(gate) * up, with the tanh form of gelu. Source: Shazeer 2020, GLU Variants."""
+
+    gate: Tensor
+    up: Tensor
+    y: Tensor
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.gate.region, self.up.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRows:
+    """y[o] = x[outputs[o]]"""
+
+    x: Tensor  # (T, C)
+    y: Tensor  # (O, C)
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GEGLU | SelectRows

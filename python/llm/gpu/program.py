@@ -1,0 +1,100 @@
+"""What an executor needs to hold and run a model, and what the executors have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llm.errors import NumericError
+from llm.gpu.operations import Weight
+from llm.gpu.penalties import Penalties
+from llm.gpu.tape import Tape
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A model as the executors see it: its weights, its cache, and tapes for any number of rows."""
+
+    weights: tuple[Weight, ...]  # of the file, each once
+    constants: Mapping[str, Floats]  # computed ones, by the name of their Weight
+    vocabulary: int  # V
+    cache_words: int  # 4-byte words of all cache slabs together
+    max_rows: int  # most tokens a run
+    max_outputs: int  # most rows of logits a run
+    record: Callable[[int, int], Tape]  # (rows, outputs) -> tape; without outputs no logits
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One run: token ids and their positions, row by row, and which rows' logits to keep."""
+
+    tokens: Sequence[int]
+    positions: Sequence[int]
+    outputs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Tokens that may come next, best first; ties stand in the order of their ids."""
+
+    ids: Ids  # (k,)
+    logits: Floats  # (k,)
+
+
+class Executor(Protocol):
+    """Runs a program's tapes. Belongs to the thread that made it."""
+
+    name: str
+    device: str
+    memory_bytes: int
+
+    def run(self, batch: Batch) -> None:
+        """Runs the forward pass; keys, values and logits stay on the device."""
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        """The k largest logits of one output row; k = 0 gives all of them. NumericError.
+
+        Penalties may be taken off in place: ask once a run with them.
+        """
+
+    def logits(self, outputs: int) -> Floats:
+        """The logits of the first output rows, (O, V)."""
+
+    def close(self) -> None:
+        """Frees everything; twice is harmless."""
+
+
+def bucket(rows: int, limit: int) -> int:
+    """The rows that a tape is recorded for, so that few tapes serve every batch size."""
+    for size in (1, 8, 32, 128):
+        if rows <= size <= limit:
+            return size
+    return limit
+
+
+def largest(logits: Floats, k: int, penalties: Penalties | None) -> Candidates:
+    """The k largest of the logits (V,), all of them for k = 0. NumericError on NaN, infinity."""
+    finite = np.isfinite(logits)
+    if not finite.all():
+        raise not_finite(f"{int((~finite).sum()):,} of {logits.size:,}")
+    if penalties is not None:
+        logits = penalties.apply(logits)
+    if 0 < k < logits.size:
+        threshold = np.partition(logits, -k)[-k]
+        chosen = np.flatnonzero(logits >= threshold)
+    else:
+        chosen = np.arange(logits.size)
+    order = np.lexsort((chosen, -logits[chosen]))[: k or None]
+    ids = chosen[order].astype(np.int64)
+    return Candidates(ids, logits[ids])
+
+
+def not_finite(how_many: str) -> NumericError:
+    return NumericError(
+        f"{how_many} logits are NaN or infinite; the weights in the file are damaged or overflow"
+    )

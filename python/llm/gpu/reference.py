@@ -1,0 +1,233 @@
+"""The reference executor: runs a tape in numpy, float32, without a GPU.
+
+It is the truth that the GPU executors are tested against, and what serves where Godot has no
+RenderingDevice. Weights are expanded to float32 in RAM once, when the model loads.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+from gguf import GGMLQuantizationType, quants
+from numpy.typing import NDArray
+
+from llm.errors import DeviceMemoryError, UnsupportedModelError
+from llm.files.gguf import GgufFile
+from llm.gpu.operations import (
+    GEGLU,
+    Attend,
+    CacheSlab,
+    CacheStore,
+    Count,
+    Embed,
+    MatMul,
+    Operation,
+    RMSNorm,
+    Rotate,
+    SelectRows,
+    Tensor,
+    Weight,
+)
+from llm.gpu.penalties import Penalties
+from llm.gpu.program import Batch, Candidates, Floats, Program, bucket, largest
+from llm.gpu.tape import Tape
+
+FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
+CHUNK_WEIGHTS = 1 << 24  # weights expanded between two reports of progress, about 0.1 s
+GELU_SCALE = math.sqrt(2.0 / math.pi)
+GELU_CUBIC = 0.044715
+
+
+class ReferenceExecutor:
+    """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
+
+    name = "reference"
+    device = "CPU (numpy)"
+
+    def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
+        self._program = program
+        self._weights = weights
+        self._tapes: dict[tuple[int, int], Tape] = {}
+        self._cache = np.zeros(program.cache_words * 2, np.float16)
+        self._work = np.zeros(0, np.float32)
+        self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
+        self._batch = Batch((), (), ())
+        self.memory_bytes = self._cache.nbytes + sum(w.nbytes for w in weights.values())
+
+    @classmethod
+    def load(cls, program: Program, file: GgufFile) -> Generator[float, None, "ReferenceExecutor"]:
+        """Yields the fraction done; returns the executor.
+
+        Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
+        RAM does not suffice.
+        """
+        total = sum(weight.rows * weight.columns for weight in program.weights)
+        weights = {name: np.asarray(value) for name, value in program.constants.items()}
+        done = 0
+        try:
+            for weight in program.weights:
+                expanded = np.empty((weight.rows, weight.columns), np.float32)
+                for start, count in _row_chunks(weight):
+                    expanded[start : start + count] = _expand(file, weight, start, count)
+                    done += count * weight.columns
+                    yield done / total
+                weights[weight.name] = expanded
+            return cls(program, weights)
+        except MemoryError:
+            raise DeviceMemoryError(
+                f"{file.path}: the reference executor needs {total * 4:,} bytes of RAM for the "
+                "weights in float32; pick a smaller model or the dispatch executor"
+            ) from None
+
+    def run(self, batch: Batch) -> None:
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        outputs = len(batch.outputs)
+        tape = self._tapes.get((rows, outputs))
+        if tape is None:
+            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
+        if self._work.size < tape.work_floats:
+            self._work = np.zeros(tape.work_floats, np.float32)
+        self._batch = batch
+        # NaN weights must reach the logits, where they are reported, without a warning a layer
+        with np.errstate(invalid="ignore", over="ignore"):
+            for operation in tape.operations:
+                _RUN[type(operation)](self, operation)
+        if tape.logits is not None:
+            self._logits = self._view(tape.logits, outputs).copy()
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        return largest(self._logits[output], k, penalties)
+
+    def logits(self, outputs: int) -> Floats:
+        return self._logits[:outputs]
+
+    def close(self) -> None:
+        self._weights.clear()
+        self._tapes.clear()
+        self._cache = np.zeros(0, np.float16)
+        self._work = np.zeros(0, np.float32)
+
+    # One method an operation: the formula stands in operations.py.
+
+    def _embed(self, op: Embed) -> None:
+        tokens = np.asarray(self._batch.tokens)
+        self._view(op.y)[:] = self._weights[op.weight.name][tokens] * np.float32(op.scale)
+
+    def _rms_norm(self, op: RMSNorm) -> None:
+        rows = self._rows(op.count)
+        normed = _normalize(self._view(op.x, rows), op.eps) * self._weights[op.weight.name][0]
+        if op.residual is not None:
+            normed = normed + self._view(op.residual, rows)
+        self._view(op.y, rows)[:] = normed
+
+    def _matmul(self, op: MatMul) -> None:
+        rows = self._rows(op.count)
+        weight = self._weights[op.weight.name]  # (M, K)
+        np.matmul(self._view(op.x, rows), weight.T, out=self._view(op.y, rows))
+
+    def _rotate(self, op: Rotate) -> None:
+        x = self._view(op.x)
+        heads = x.reshape(len(x), op.heads, -1)  # (T, heads, D)
+        if op.norm is not None:
+            heads = _normalize(heads, op.eps) * self._weights[op.norm.name][0]
+        turns = self._weights[op.table.name].astype(np.float64).sum(axis=1)  # (D/2,)
+        angle = 2.0 * np.pi * ((np.asarray(self._batch.positions)[:, None] * turns) % 1.0)
+        cosine = np.cos(angle).astype(np.float32)[:, None, :]  # (T, 1, D/2)
+        sine = np.sin(angle).astype(np.float32)[:, None, :]  # (T, 1, D/2)
+        first, second = np.split(heads, 2, axis=2)  # (T, heads, D/2) each
+        rotated = np.concatenate(
+            (first * cosine - second * sine, first * sine + second * cosine), axis=2
+        )
+        x[:] = (rotated * np.float32(op.scale)).reshape(x.shape)
+
+    def _cache_store(self, op: CacheStore) -> None:
+        keys, values = self._slab(op.cache)
+        cells = np.asarray(self._batch.positions)
+        keys[cells] = self._view(op.k)
+        values[cells] = self._view(op.v)
+
+    def _attend(self, op: Attend) -> None:
+        keys, values = self._slab(op.cache)
+        positions = np.asarray(self._batch.positions)  # (T,)
+        first = max(0, int(positions.min()) - op.window + 1) if op.window else 0
+        cells = np.arange(first, int(positions.max()) + 1)
+        hidden = cells[None, :] > positions[:, None]  # (T, cells)
+        if op.window:
+            hidden |= cells[None, :] <= positions[:, None] - op.window
+        span = slice(first, first + len(cells))
+        size = op.q.width // op.heads
+        group = op.heads // op.kv_heads
+        q = self._view(op.q).reshape(len(positions), op.heads, size)  # (T, H, D)
+        y = self._view(op.y).reshape(len(positions), op.heads, size)  # (T, H, D)
+        for kv_head in range(op.kv_heads):
+            columns = slice(kv_head * size, (kv_head + 1) * size)
+            heads = slice(kv_head * group, (kv_head + 1) * group)
+            k = keys[span, columns].astype(np.float32)  # (cells, D)
+            v = values[span, columns].astype(np.float32)  # (cells, D)
+            scores = q[:, heads] @ k.T  # (T, group, cells)
+            scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
+            scores -= scores.max(axis=2, keepdims=True)
+            np.exp(scores, out=scores)
+            y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
+
+    def _geglu(self, op: GEGLU) -> None:
+        gate = self._view(op.gate)
+        inner = GELU_SCALE * (gate + GELU_CUBIC * gate**3)
+        self._view(op.y)[:] = 0.5 * gate * (1.0 + np.tanh(inner)) * self._view(op.up)
+
+    def _select_rows(self, op: SelectRows) -> None:
+        outputs = np.asarray(self._batch.outputs, np.int64)
+        self._view(op.y, len(outputs))[:] = self._view(op.x)[outputs]
+
+    def _rows(self, count: Count) -> int:
+        return len(self._batch.tokens if count is Count.ROWS else self._batch.outputs)
+
+    def _view(self, tensor: Tensor, rows: int | None = None) -> Floats:
+        count = len(self._batch.tokens) if rows is None else rows
+        flat = self._work[tensor.offset : tensor.offset + count * tensor.width]
+        return flat.reshape(count, tensor.width)
+
+    def _slab(self, cache: CacheSlab) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+        size = cache.cells * cache.width
+        keys = self._cache[cache.keys * 2 : cache.keys * 2 + size]
+        values = self._cache[cache.values * 2 : cache.values * 2 + size]
+        return keys.reshape(cache.cells, -1), values.reshape(cache.cells, -1)
+
+
+_RUN: dict[type[Operation], Callable[[ReferenceExecutor, Any], None]] = {
+    Embed: ReferenceExecutor._embed,
+    RMSNorm: ReferenceExecutor._rms_norm,
+    MatMul: ReferenceExecutor._matmul,
+    Rotate: ReferenceExecutor._rotate,
+    CacheStore: ReferenceExecutor._cache_store,
+    Attend: ReferenceExecutor._attend,
+    GEGLU: ReferenceExecutor._geglu,
+    SelectRows: ReferenceExecutor._select_rows,
+}
+
+
+def _normalize(x: Floats, eps: float) -> Floats:
+    mean_square = np.mean(np.square(x), axis=-1, keepdims=True, dtype=np.float32)
+    normalized: Floats = x / np.sqrt(mean_square + np.float32(eps))
+    return normalized
+
+
+def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
+    step = max(1, CHUNK_WEIGHTS // weight.columns)
+    for start in range(0, weight.rows, step):
+        yield start, min(step, weight.rows - start)
+
+
+def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
+    """Rows start to start + count of a weight in float32, (count, K)."""
+    if weight.format.name not in FORMATS:
+        raise UnsupportedModelError(
+            file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
+        )
+    row_bytes = weight.columns // weight.format.values * weight.format.bytes
+    raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
+    expanded = quants.dequantize(
+        raw.reshape(count, row_bytes), GGMLQuantizationType(weight.format.id)
+    )
+    return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)

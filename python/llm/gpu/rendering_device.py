@@ -1,0 +1,154 @@
+"""The GPU through Godot's RenderingDevice. The only file of this stage that knows Godot.
+
+A process has one local device, made by the worker thread and used by no other for life: Godot
+stamps the thread on creation and refuses recording from elsewhere. Making many devices crashes
+drivers, so it is kept until shutdown and shared by all models.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import godot
+from godot import PackedByteArray, RenderingServer
+from godot.compute import ComputeTable, play
+
+from llm.errors import DeviceError, DeviceMemoryError
+
+STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
+COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
+MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
+
+
+class RenderingDevice:
+    """Buffers, kernels and dispatches on one GPU. Raises DeviceError; every call is on its thread."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._thread = threading.get_ident()
+        self._pipelines: dict[str, tuple[Any, Any]] = {}  # name -> (shader, pipeline)
+        self.name: str = device.get_device_name()
+
+    def buffer(self, size: int, what: str) -> Any:
+        """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused."""
+        if size > MAX_BUFFER_BYTES:
+            raise DeviceMemoryError(
+                f"{what} needs {size:,} bytes in one buffer; at most {MAX_BUFFER_BYTES:,} are safe"
+            )
+        made = self._device.storage_buffer_create(size)
+        if not made.is_valid():
+            used = self._device.get_memory_usage(2)
+            raise DeviceMemoryError(
+                f"{what} needs {size:,} bytes, which {self.name} refused; {used:,} are in use: "
+                "pick a smaller model or a shorter context_length"
+            )
+        return made
+
+    def clear(self, buffer: Any, size: int) -> None:
+        self._device.buffer_clear(buffer, 0, size)
+
+    def write(self, buffer: Any, offset: int, data: PackedByteArray, size: int) -> None:
+        """Copies the first `size` bytes of `data` into the buffer at `offset` (multiples of 4)."""
+        if self._device.buffer_update(buffer, offset, size, data):
+            raise DeviceError(f"{self.name} refused an upload of {size:,} bytes")
+
+    def read(self, buffer: Any, offset: int, size: int) -> bytes:
+        """Runs what is recorded, waits, and returns bytes.
+
+        Godot stages a copy of the whole source buffer, so only small buffers may be read.
+        """
+        data = self._device.buffer_get_data(buffer, offset, size)
+        if len(data) != size:
+            raise DeviceError(f"{self.name} returned {len(data):,} of {size:,} bytes; it may be lost")
+        return bytes(data)
+
+    def copy(self, source: Any, target: Any, offset: int, size: int) -> None:
+        """Copies `size` bytes at `offset` of one buffer to the start of another, on the GPU."""
+        self._device.buffer_copy(source, target, offset, 0, size)
+
+    def pipeline(self, name: str, glsl: str) -> Any:
+        """The compute pipeline of a kernel, compiled once a process. DeviceError with the log."""
+        made = self._pipelines.get(name)
+        if made is None:
+            made = self._pipelines[name] = self._compile(name, glsl)
+        return made[1]
+
+    def shader(self, name: str) -> Any:
+        """The shader of a compiled pipeline, as uniform sets want it."""
+        return self._pipelines[name][0]
+
+    def uniform_set(self, buffers: Sequence[Any], shader: Any) -> Any:
+        """Set 0 with a storage buffer at each binding, in order."""
+        uniforms = []
+        for binding, buffer in enumerate(buffers):
+            uniform = godot.RDUniform()
+            uniform.set_uniform_type(STORAGE_BUFFER)
+            uniform.set_binding(binding)
+            uniform.add_id(buffer)
+            uniforms.append(uniform)
+        made = self._device.uniform_set_create(uniforms, shader, 0)
+        if not made.is_valid():
+            raise DeviceError(f"{self.name} refused a uniform set of {len(buffers)} buffers")
+        return made
+
+    def play(self, table: ComputeTable) -> None:
+        """Records every dispatch of the table; nothing runs before finish() or read()."""
+        play(self._device, table)
+
+    def finish(self) -> None:
+        """Runs what is recorded and waits for it."""
+        self._device.submit()
+        self._device.sync()
+
+    def free(self, *resources: Any) -> None:
+        """Frees buffers and sets; their memory returns at the next finish() or read()."""
+        for resource in resources:
+            self._device.free_rid(resource)
+
+    def close(self) -> None:
+        for shader, pipeline in self._pipelines.values():
+            self.free(pipeline, shader)
+        self._pipelines.clear()
+        self._device.free()
+
+    @property
+    def belongs_here(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def _compile(self, name: str, glsl: str) -> tuple[Any, Any]:
+        source = godot.RDShaderSource()
+        source.set_stage_source(COMPUTE_STAGE, glsl)
+        spirv = self._device.shader_compile_spirv_from_source(source)
+        problem = spirv.get_stage_compile_error(COMPUTE_STAGE)
+        if problem:
+            raise DeviceError(f"kernel {name} does not compile: {' '.join(problem.split())}")
+        shader = self._device.shader_create_from_spirv(spirv, name)
+        if not shader.is_valid():
+            raise DeviceError(f"{self.name} refused the shader of kernel {name}")
+        pipeline = self._device.compute_pipeline_create(shader, [])
+        if not pipeline.is_valid():
+            self.free(shader)
+            raise DeviceError(f"{self.name} refused the pipeline of kernel {name}")
+        return shader, pipeline
+
+
+_opened: RenderingDevice | None = None
+
+
+def open_device() -> RenderingDevice | None:
+    """This process's device, made on first use; None where Godot has no RenderingDevice."""
+    global _opened
+    if _opened is None:
+        made = RenderingServer.create_local_rendering_device()
+        _opened = None if made is None else RenderingDevice(made)
+    elif not _opened.belongs_here:
+        raise DeviceError("the GPU device belongs to another thread; load models on the worker")
+    return _opened
+
+
+def close_device() -> None:
+    """Frees the device; called by its own thread when that ends."""
+    global _opened
+    if _opened is not None:
+        _opened.close()
+        _opened = None

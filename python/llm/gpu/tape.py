@@ -1,0 +1,111 @@
+"""A model's forward pass as data: built once, run by every executor, replayed unchanged.
+
+A tape is recorded for at most `rows` tokens and `outputs` rows of logits; how many there are in a
+run stands in the state buffer, so the tape stays the same from token to token.
+"""
+
+from dataclasses import dataclass, field
+
+from llm.gpu.operations import (
+    GEGLU,
+    Attend,
+    CacheSlab,
+    CacheStore,
+    Count,
+    Embed,
+    MatMul,
+    Operation,
+    RMSNorm,
+    Rotate,
+    SelectRows,
+    Tensor,
+    Weight,
+)
+
+ALIGNMENT = 4  # floats: kernels read activations as vec4
+
+
+@dataclass(slots=True)
+class Tape:
+    """Records operations, checking shapes; ValueError is a mistake in an architecture file."""
+
+    rows: int  # at most this many tokens a run
+    outputs: int  # at most this many rows of logits
+    operations: list[Operation] = field(default_factory=list)
+    work_floats: int = 0  # size of the work buffer that this tape needs
+    logits: Tensor | None = None  # (O, V), set by the architecture at the end
+
+    def tensor(self, width: int, *, of: Count = Count.ROWS) -> Tensor:
+        """Activations of `width` floats for each token, or for each output row."""
+        rows = self.rows if of is Count.ROWS else self.outputs
+        made = Tensor(self.work_floats, rows, width)
+        self.work_floats += -(-rows * width // ALIGNMENT) * ALIGNMENT
+        return made
+
+    def embed(self, weight: Weight, y: Tensor, scale: float = 1.0) -> None:
+        _same("embed width", weight.columns, y.width)
+        self.operations.append(Embed(weight, y, scale))
+
+    def rms_norm(
+        self,
+        weight: Weight,
+        x: Tensor,
+        y: Tensor,
+        eps: float,
+        *,
+        residual: Tensor | None = None,
+        count: Count = Count.ROWS,
+    ) -> None:
+        _same("rms_norm width", weight.columns, x.width)
+        _same("rms_norm output width", x.width, y.width)
+        if residual is not None:
+            _same("rms_norm residual width", residual.width, y.width)
+        self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
+
+    def matmul(self, weight: Weight, x: Tensor, y: Tensor, *, count: Count = Count.ROWS) -> None:
+        _same(f"{weight.name} columns", weight.columns, x.width)
+        _same(f"{weight.name} rows", weight.rows, y.width)
+        self.operations.append(MatMul(weight, x, y, count))
+
+    def rotate(
+        self,
+        x: Tensor,
+        table: Weight,
+        *,
+        heads: int,
+        norm: Weight | None,
+        eps: float,
+        scale: float = 1.0,
+    ) -> None:
+        _same("rotate table", table.rows * 2 * heads, x.width)
+        if norm is not None:
+            _same("rotate norm", norm.columns * heads, x.width)
+        self.operations.append(Rotate(norm, table, x, heads, eps, scale))
+
+    def cache_store(self, k: Tensor, v: Tensor, cache: CacheSlab) -> None:
+        _same("cache key width", k.width, cache.width)
+        _same("cache value width", v.width, cache.width)
+        self.operations.append(CacheStore(k, v, cache))
+
+    def attend(
+        self, q: Tensor, cache: CacheSlab, y: Tensor, *, heads: int, kv_heads: int, window: int = 0
+    ) -> None:
+        _same("attend output width", q.width, y.width)
+        _same("attend head size", q.width * kv_heads, cache.width * heads)
+        if heads % kv_heads:
+            raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window))
+
+    def geglu(self, gate: Tensor, up: Tensor, y: Tensor) -> None:
+        _same("geglu width", gate.width, up.width)
+        _same("geglu output width", gate.width, y.width)
+        self.operations.append(GEGLU(gate, up, y))
+
+    def select_rows(self, x: Tensor, y: Tensor) -> None:
+        _same("select_rows width", x.width, y.width)
+        self.operations.append(SelectRows(x, y))
+
+
+def _same(what: str, first: int, second: int) -> None:
+    if first != second:
+        raise ValueError(f"{what}: {first} and {second} should be equal")

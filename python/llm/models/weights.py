@@ -1,0 +1,57 @@
+"""Looks up the tensors that an architecture needs, and checks their shapes."""
+
+from llm.errors import ModelFileError
+from llm.files.formats import FORMATS
+from llm.files.gguf import GgufFile
+from llm.gpu.operations import Weight
+
+F32 = FORMATS[0]
+
+
+class WeightTable:
+    """Collects each tensor that an architecture asks for, once, in the order of asking."""
+
+    def __init__(self, file: GgufFile) -> None:
+        self._file = file
+        self._taken: dict[str, Weight] = {}
+
+    def matrix(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file (rows, columns). ModelFileError where missing or of another shape."""
+        if name not in self._file.tensors:
+            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
+        info = self._file.tensors[name]
+        shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
+        if shape != (rows, columns):
+            found, wanted = _times(shape), _times((rows, columns))
+            problem = f"has the shape {found}, the metadata ask for {wanted}"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        return self._taken.setdefault(name, Weight(name, info.format, rows, columns))
+
+    def vector(self, name: str, size: int) -> Weight:
+        """A vector of the file, as a matrix of one row; it must be float32."""
+        found = self.matrix(name, 1, size)
+        if found.format.name != F32.name:
+            problem = f"is stored as {found.format.name}; norms are read as {F32.name}"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        return found
+
+    def rows_of(self, name: str) -> int:
+        """Rows of a matrix whose height the metadata do not give, such as the vocabulary."""
+        if name not in self._file.tensors:
+            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
+        shape = self._file.tensors[name].shape
+        if len(shape) != 2:
+            problem = f"has {len(shape)} dimensions, 2 are needed"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        return shape[0]
+
+    def has(self, name: str) -> bool:
+        return name in self._file.tensors
+
+    @property
+    def taken(self) -> tuple[Weight, ...]:
+        return tuple(self._taken.values())
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "x".join(str(size) for size in shape)
