@@ -1,0 +1,111 @@
+"""Maps a model file into memory, or says in one line why a path is no such file.
+
+A wrong path is the most common mistake of all, so the message names the model files nearby.
+"""
+
+import difflib
+import mmap
+import os
+import stat
+from itertools import islice
+
+from llm.errors import ModelFileError
+
+MAGIC = b"GGUF"
+_SUFFIX = ".gguf"
+_LISTED = 5  # names in a message
+_SCANNED = 2000  # entries looked at in a folder, which may be a download folder
+
+# How files begin that people mistake for GGUF.
+_LOOKALIKES = (
+    (b"FUGG", "a GGUF file with its bytes in the wrong order"),
+    (b"PK\x03\x04", "a zip archive or a PyTorch checkpoint"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with 'git lfs pull'"),
+    (b"<!DOCTYPE", "a web page; the download went wrong"),
+    (b"<!doctype", "a web page; the download went wrong"),
+    (b"<html", "a web page; the download went wrong"),
+    (b"<?xml", "an XML file; the download went wrong"),
+    (b"{", "a JSON file"),
+    (b"tjgg", "a GGML file from before GGUF; convert the model again"),
+    (b"fmgg", "a GGML file from before GGUF; convert the model again"),
+    (b"lmgg", "a GGML file from before GGUF; convert the model again"),
+    (b"\x80\x02", "a Python pickle, such as an old PyTorch checkpoint"),
+    (b"\x93NUMPY", "a numpy array"),
+    (b"\x89HDF", "an HDF5 file, such as a Keras model"),
+    (b"\x08\x00", "perhaps an ONNX model"),
+    (bytes(8), "only zeros so far; the download did not finish"),
+)
+
+
+def map_file(path: str) -> mmap.mmap:
+    """Maps a file whose first bytes are GGUF's. Raises ModelFileError for anything else."""
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise ModelFileError(path, "file", "is a folder" + _what_is_in(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(path, "file", "is a device or a pipe, not a file")
+        if status.st_size == 0:
+            raise ModelFileError(path, "file", "is empty (0 bytes)")
+        with open(path, "rb") as file:
+            check_magic(path, file.read(64))
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise ModelFileError(path, "file", "does not exist" + _suggestion(path)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelFileError(path, "file", f"cannot be opened: {reason}") from None
+
+
+def check_magic(path: str, head: bytes) -> None:
+    """Raises ModelFileError, saying what the file seems to be, unless it begins as GGUF does."""
+    if head[:4] == MAGIC:
+        return
+    if len(head) < 4 and MAGIC.startswith(head):
+        raise ModelFileError(path, "header", f"needs 4 bytes but {len(head)} remain")
+    shown = f"begins with the bytes {head[:8].hex(' ')}, not with 'GGUF'"
+    raise ModelFileError(path, "header", shown + _lookalike(head))
+
+
+def _lookalike(head: bytes) -> str:
+    # safetensors: the length of a JSON header in 8 bytes, then that header.
+    if head[8:10] == b'{"':
+        return "; it looks like a safetensors file, which must be converted to GGUF"
+    for start, kind in _LOOKALIKES:
+        if head.lstrip().startswith(start):
+            return f"; it looks like {kind}"
+    return ""
+
+
+def _model_names(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [entry.name for entry in islice(entries, _SCANNED)]
+    except (OSError, ValueError):
+        return []
+    return sorted(name for name in names if name.lower().endswith(_SUFFIX))
+
+
+def _listing(names: list[str]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _what_is_in(folder: str) -> str:
+    names = _model_names(folder)
+    return f"; the model files in it: {_listing(names)}" if names else " without a .gguf file in it"
+
+
+def _suggestion(path: str) -> str:
+    folder, name = os.path.split(path)
+    if folder and not os.path.isdir(folder):
+        return f"; nor does its folder {folder}"
+    names = _model_names(folder)
+    if not names:
+        return "; its folder holds no .gguf file"
+    by_lower = {name.lower(): name for name in reversed(names)}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    meant = f"; did you mean {by_lower[close[0]]}?" if close else ""
+    return f"{meant or ';'} The model files there: {_listing(names)}".replace("; The", "; the")
