@@ -1,0 +1,5 @@
+"""Text in, token ids out, and back again: vocabulary, tokenizer, streaming, chat prompts.
+
+Knows nothing of tensors, devices or sampling. Import the module you need: `tokenizer` loads
+numpy and sentencepiece, `stream` and `chat_format` load nothing heavy by themselves.
+"""
