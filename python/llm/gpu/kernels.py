@@ -1,0 +1,152 @@
+"""Every kernel variant that the engine may ask for, and how its parameters are packed.
+
+Tests compile all of them and hold each `params` against the Params block of the GLSL. What a kernel
+computes stands in its header in shaders/; which kernel to launch, and how wide, in launches.py.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
+PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
+
+FORMAT_IDS = {"f32": 0, "f16": 1, "q5_0": 6, "q8_0": 8, "q4_k": 12, "q6_k": 14}
+
+Params = Mapping[str, str]  # name of a field -> its struct code: "4I", "I" or "f"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    source: str  # file in shaders/
+    group_size: int  # threads in a group
+    params: Params  # in the order of the GLSL block
+    defines: Mapping[str, int] = field(default_factory=dict)  # besides GROUP_SIZE
+
+    @property
+    def struct_format(self) -> str:
+        """The Params block as a struct format, padded to whole 16 bytes."""
+        fields = "<" + "".join(self.params.values())
+        padding = -struct.calcsize(fields) % PUSH_CONSTANT_ALIGNMENT
+        return f"{fields}{padding}x"
+
+
+PRODUCT: Params = {
+    "planes": "4I",
+    "height": "I",
+    "width": "I",
+    "x": "I",
+    "y": "I",
+    "count_at": "I",
+    "threads_per_row": "I",
+}
+SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
+
+MATVEC_COLUMNS = (1, 8)
+MATMUL_ROWS_COLUMNS = (1, 8, 16)
+TOP_K_CHUNK = 1024
+
+
+def _embed(format_id: int) -> Kernel:
+    params = {"planes": "4I", "width": "I", "y": "I", "scale": "f"}
+    return Kernel("embed.comp", 64, params, {"FORMAT": format_id})
+
+
+KERNELS: dict[str, Kernel] = {
+    "rms_norm": Kernel(
+        "rms_norm.comp",
+        128,
+        {
+            "planes": "4I",
+            "width": "I",
+            "x": "I",
+            "y": "I",
+            "residual": "I",
+            "eps": "f",
+            "count_at": "I",
+        },
+    ),
+    "rotate": Kernel(
+        "rotate.comp",
+        64,
+        {
+            "norm": "I",
+            "table": "I",
+            "heads": "I",
+            "head_size": "I",
+            "x": "I",
+            "stride": "I",
+            "eps": "f",
+            "scale": "f",
+        },
+    ),
+    "cache_store": Kernel(
+        "cache_store.comp",
+        64,
+        {"k": "I", "v": "I", "stride": "I", "width": "I", "k_cache": "I", "v_cache": "I"},
+    ),
+    "attend": Kernel(
+        "attend.comp",
+        128,
+        {
+            "q": "I",
+            "q_stride": "I",
+            "y": "I",
+            "y_stride": "I",
+            "k_cache": "I",
+            "v_cache": "I",
+            "heads": "I",
+            "kv_heads": "I",
+            "head_size": "I",
+            "window": "I",
+        },
+    ),
+    "geglu": Kernel("geglu.comp", 64, {"gate": "I", "up": "I", "y": "I", "width": "I"}),
+    "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
+    "penalize": Kernel(
+        "penalize.comp",
+        64,
+        {"x": "I", "vocabulary": "I", "repeat": "f", "presence": "f", "frequency": "f"},
+    ),
+    "argmax": Kernel(
+        "argmax.comp",
+        128,
+        {"values": "I", "ids": "I", "count": "I", "chunk": "I", **SEARCH_OUTPUT},
+    ),
+    "top_k": Kernel(
+        "top_k.comp",
+        256,
+        {"values": "I", "ids": "I", "count": "I", "k": "I", **SEARCH_OUTPUT},
+        {"CHUNK": TOP_K_CHUNK},
+    ),
+}
+for _name, _id in FORMAT_IDS.items():
+    KERNELS[f"embed_{_name}"] = _embed(_id)
+    KERNELS[f"matmul_{_name}"] = Kernel("matmul.comp", 128, PRODUCT, {"FORMAT": _id})
+    for _columns in MATVEC_COLUMNS:
+        KERNELS[f"matvec_{_name}_{_columns}"] = Kernel(
+            "matvec.comp", 128, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}
+        )
+    for _columns in MATMUL_ROWS_COLUMNS:
+        KERNELS[f"matmul_rows_{_name}_{_columns}"] = Kernel(
+            "matmul_rows.comp", 64, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}
+        )
+
+
+def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
+    """The push constant block of kernel `name`; each field of its params exactly once.
+
+    A field of four words takes a tuple of four. KeyError and TypeError are our own mistakes.
+    """
+    kernel = KERNELS[name]
+    unknown = fields.keys() - kernel.params.keys()
+    if unknown:
+        raise TypeError(f"kernel {name} has no parameter {', '.join(sorted(unknown))}")
+    values: list[int | float] = []
+    for field_name in kernel.params:
+        value = fields[field_name]
+        if isinstance(value, tuple):
+            values.extend(value)
+        else:
+            values.append(value)
+    return struct.pack(kernel.struct_format, *values)

@@ -1,0 +1,137 @@
+"""Which kernel variant computes an operation, with which parameters and on how many groups.
+
+Offsets are in floats of the work buffer. Counts that are known only at run time stand in the state
+buffer; groups are for the most that may come.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from llm.gpu.kernels import KERNELS, MATMUL_ROWS_COLUMNS, MATVEC_COLUMNS, TOP_K_CHUNK
+from llm.gpu.state import MAX_PICKS, NONE
+
+Groups = tuple[int, int, int]
+
+UNIT_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
+MATMUL_TILE = 64  # rows and columns of a tile of matmul.comp
+ARGMAX_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPlan:
+    """How a matrix product is launched: `threads_per_row` goes into its parameters."""
+
+    kernel: str
+    threads_per_row: int
+    groups: Groups
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStage:
+    """One dispatch of a search for the largest values; each stage reads what the last one wrote."""
+
+    kernel: str
+    params: Mapping[str, int]
+    groups: Groups
+
+
+def thread_groups(kernel: str, threads: int, rows: int = 1) -> Groups:
+    """For kernels with one thread for a value, word or unit of each row."""
+    return (_ceil_div(threads, KERNELS[kernel].group_size), rows, 1)
+
+
+def embed_groups(format_name: str, width: int, rows: int) -> Groups:
+    return thread_groups(f"embed_{format_name}", width // UNIT_WEIGHTS, rows)
+
+
+def plan_product(
+    format_name: str, height: int, width: int, columns: int, *, is_cpu: bool
+) -> ProductPlan:
+    """For weights (height, width) and at most `columns` columns; `is_cpu`: a software driver."""
+    if width % UNIT_WEIGHTS:
+        raise ValueError(f"rows of {width} weights; kernels need a multiple of {UNIT_WEIGHTS}")
+    if is_cpu:
+        return _plan_rows(format_name, height, columns)
+    for limit in MATVEC_COLUMNS:
+        if columns <= limit:
+            kernel = f"matvec_{format_name}_{limit}"
+            threads = _threads_per_row(height, width)
+            rows_per_group = KERNELS[kernel].group_size // threads
+            return ProductPlan(kernel, threads, (_ceil_div(height, rows_per_group), 1, 1))
+    groups = (_ceil_div(height, MATMUL_TILE), _ceil_div(columns, MATMUL_TILE), 1)
+    return ProductPlan(f"matmul_{format_name}", 1, groups)
+
+
+def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
+    limit = next((limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1])
+    kernel = f"matmul_rows_{format_name}_{limit}"
+    groups = (_ceil_div(height, KERNELS[kernel].group_size), _ceil_div(columns, limit), 1)
+    return ProductPlan(kernel, 1, groups)
+
+
+def _threads_per_row(height: int, width: int) -> int:
+    """Few rows: as many threads as have a unit each, so that there are groups for every
+    multiprocessor. Many rows: few threads, so that none idles at the end of a row."""
+    most = 4 if height > 16384 else 32
+    threads = 1
+    while threads < most and threads * UNIT_WEIGHTS < width:
+        threads *= 2
+    return threads
+
+
+def argmax_scratch(count: int) -> int:
+    """Floats of the work buffer that argmax_stages needs."""
+    return 2 * _ceil_div(count, ARGMAX_CHUNK)
+
+
+def argmax_stages(values: int, count: int, scratch: int) -> list[SearchStage]:
+    """The largest of `count` floats at `values` goes to the state's first pick."""
+    groups = _ceil_div(count, ARGMAX_CHUNK)
+    first = {"values": values, "ids": NONE, "count": count, "chunk": ARGMAX_CHUNK}
+    if groups == 1:
+        return [_stage("argmax", first, NONE, NONE, 1)]
+    last = {"values": scratch, "ids": scratch + groups, "count": groups, "chunk": groups}
+    return [
+        _stage("argmax", first, scratch, scratch + groups, groups),
+        _stage("argmax", last, NONE, NONE, 1),
+    ]
+
+
+def top_k_scratch(count: int, k: int) -> int:
+    """Floats of the work buffer that top_k_stages needs: two lists, read and written in turn."""
+    return 4 * _ceil_div(count, TOP_K_CHUNK) * k
+
+
+def top_k_stages(values: int, count: int, k: int, scratch: int) -> list[SearchStage]:
+    """The k largest of `count` floats at `values` go to the state's picks, best first.
+
+    Where k exceeds `count`, picks with the id NONE follow.
+    """
+    if not 1 <= k <= MAX_PICKS:
+        raise ValueError(f"top_k of {k}; kernels pick 1 to {MAX_PICKS}")
+    half = top_k_scratch(count, k) // 2
+    stages = []
+    source, ids, n = values, NONE, count
+    target = scratch
+    while True:
+        groups = _ceil_div(n, TOP_K_CHUNK)
+        params = {"values": source, "ids": ids, "count": n, "k": k}
+        if groups == 1:
+            stages.append(_stage("top_k", params, NONE, NONE, 1))
+            return stages
+        n = groups * k
+        stages.append(_stage("top_k", params, target, target + n, groups))
+        source, ids = target, target + n
+        target = scratch + half if target == scratch else scratch
+
+
+def _stage(
+    kernel: str, params: dict[str, int], out_values: int, out_ids: int, groups: int
+) -> SearchStage:
+    return SearchStage(
+        kernel, {**params, "out_values": out_values, "out_ids": out_ids}, (groups, 1, 1)
+    )
+
+
+def _ceil_div(value: int, divisor: int) -> int:
+    return -(-value // divisor)

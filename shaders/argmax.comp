@@ -1,0 +1,52 @@
+// The largest of the entries of a list, in stages: each group finds the best of `chunk` entries; the
+// next stage's list is what they found. The last stage has one group and writes the state's pick.
+//
+// Defines    GROUP_SIZE
+// Dispatch   (count / chunk, 1, 1)
+
+#include "bindings.glslh"
+#include "state.glslh"
+
+#include "entries.glslh"
+
+layout(local_size_x = GROUP_SIZE) in;
+
+layout(push_constant, std430) uniform Params {
+	uint values; // offsets in floats
+	uint ids; // or NONE: the first stage
+	uint count; // entries in the list
+	uint chunk; // entries for a group
+	uint out_values;
+	uint out_ids; // or NONE: the last stage
+	uint pad[2];
+}
+params;
+
+shared float best_values[GROUP_SIZE];
+shared uint best_ids[GROUP_SIZE];
+
+void main() {
+	const uint thread = gl_LocalInvocationID.x;
+	const uint first = gl_WorkGroupID.x * params.chunk;
+	const uint end = min(first + params.chunk, params.count);
+
+	Entry best = NO_ENTRY;
+	for (uint i = first + thread; i < end; i += GROUP_SIZE) {
+		const Entry entry = read_entry(params.values, params.ids, i);
+		if (is_better(entry, best)) {
+			best = entry;
+		}
+	}
+	best_values[thread] = best.value;
+	best_ids[thread] = best.id;
+	barrier();
+	if (thread == 0u) {
+		for (uint i = 1u; i < GROUP_SIZE; i++) {
+			const Entry entry = Entry(best_values[i], best_ids[i]);
+			if (is_better(entry, best)) {
+				best = entry;
+			}
+		}
+		write_entry(params.out_values, params.out_ids, gl_WorkGroupID.x, best);
+	}
+}
