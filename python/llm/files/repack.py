@@ -25,7 +25,7 @@ class Part:
     size: int
 
 
-# By format, in the order of the planes. A plane's parts lie in the order of the blocks, which is row
+# By format, in the order of the planes. A plane holds its parts in the order of the blocks, row
 # after row; two-byte parts (scales, f16) come two a word, the earlier block's in the low half.
 PLANES: dict[str, tuple[Part, ...]] = {
     "f32": (Part(0, 4),),
