@@ -1,0 +1,210 @@
+"""The options of every command that `./llm` runs inside the engine, in one table.
+
+The launcher parses them on the outside, where a mistake costs no engine start, and hands them in
+again with `forward`; the command parses the same table inside with `parse`. So this file imports
+nothing but the standard library. An option that the user leaves out is None, and whoever
+uses it applies its own default.
+"""
+
+import argparse
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+EXECUTORS = ("auto", "reference", "dispatch")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: a switch where `convert` is None, a positional where the flag has no dashes."""
+
+    flag: str
+    help: str
+    convert: Callable[[str], Any] | None = None
+    metavar: str | None = None
+    default: Any = None
+    required: bool = False
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """The attribute that holds the value."""
+        return self.flag.lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, what it says about itself, and its options."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...]
+
+
+def file_path(text: str) -> str:
+    """A path as the caller means it: relative to the caller's folder, `~` is home."""
+    if not text:
+        raise argparse.ArgumentTypeError("a file name is needed")
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def number_in(
+    kind: type[int] | type[float],
+    lowest: float,
+    highest: float = float("inf"),
+    *,
+    above: bool = False,
+) -> Callable[[str], float]:
+    """A converter that takes lowest <= value <= highest; with `above`, lowest < value."""
+
+    def convert(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            noun = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not {noun}") from None
+        if (
+            not math.isfinite(value)
+            or not lowest <= value <= highest
+            or (above and value == lowest)
+        ):
+            least = f"more than {lowest:g}" if above else f"{lowest:g} or more"
+            most = "" if highest == float("inf") else f", {highest:g} at most"
+            raise argparse.ArgumentTypeError(f"{text} is out of range: {least}{most}")
+        return value
+
+    return convert
+
+
+_MODEL = Option("--model", "a GGUF file (default: Gemma 3 270M)", file_path, "FILE")
+_JSON = Option("--json", "print one JSON object on stdout")
+_EXECUTOR = Option(
+    "--executor",
+    "what runs the model: the GPU (dispatch), numpy (reference), or what there is (auto)",
+    str,
+    default="auto",
+    choices=EXECUTORS,
+)
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command(
+            "chat",
+            "talk to a model: in a window, in the terminal, or one answer with --prompt",
+            (
+                Option(
+                    "--prompt", "answer this, print the answer as it comes, and exit", str, "TEXT"
+                ),
+                Option("--raw", "continue the prompt as it is, without a chat template"),
+                _MODEL,
+                Option("--max-tokens", "length of the answer at most", number_in(int, 1), "N"),
+                Option("--temperature", "0 takes the likeliest token", number_in(float, 0), "X"),
+                Option("--top-k", "keep the k likeliest tokens; 0: all", number_in(int, 0), "N"),
+                Option(
+                    "--top-p",
+                    "keep the likeliest tokens that sum to this; 1: all",
+                    number_in(float, 0, 1, above=True),
+                    "X",
+                ),
+                Option(
+                    "--min-p",
+                    "keep tokens of this share of the likeliest; 0: all",
+                    number_in(float, 0, 1),
+                    "X",
+                ),
+                Option("--seed", "same seed, same text", number_in(int, 0, 2**63 - 1), "N"),
+                _EXECUTOR,
+                _JSON,
+            ),
+        ),
+        Command(
+            "bench",
+            "measure prompt and answer speed: medians of repeated runs after a warm-up",
+            (
+                _MODEL,
+                Option(
+                    "--prompt-tokens", "length of the prompt", number_in(int, 1), "N", default=512
+                ),
+                Option("--tokens", "length of the answer", number_in(int, 1), "N", default=128),
+                _EXECUTOR,
+                _JSON,
+            ),
+        ),
+        Command(
+            "perplexity",
+            "how well a model predicts a text, by llama.cpp's definition",
+            (
+                Option("--file", "a text file", file_path, "TXT", required=True),
+                _MODEL,
+                Option("--tokens", "use the text's first tokens only", number_in(int, 2), "N"),
+                Option(
+                    "--save-logits",
+                    "write the logits of every position as a numpy array",
+                    file_path,
+                    "F.npy",
+                ),
+                _EXECUTOR,
+                _JSON,
+            ),
+        ),
+        Command(
+            "info",
+            "what a GGUF file holds; needs no engine",
+            (Option("file", "a GGUF file", file_path, "FILE", required=True), _JSON),
+        ),
+    )
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says a mistake in one line and ends with status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
+
+
+def parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    result = _Parser(f"llm {command.name}", description=command.help, allow_abbrev=False)
+    for option in command.options:
+        settings: dict[str, Any] = {"help": option.help}
+        if option.convert is None:
+            settings["action"] = "store_true"
+        else:
+            settings.update(type=option.convert, metavar=option.metavar, choices=option.choices)
+            settings["default"] = option.default
+        if option.required and option.flag.startswith("-"):
+            settings["required"] = True
+        result.add_argument(option.flag, **settings)
+    return result
+
+
+def parse(name: str, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of command `name`. A mistake is one line on stderr and SystemExit(2)."""
+    reader = parser(COMMANDS[name])
+    options = reader.parse_args(arguments)
+    if name == "chat" and options.prompt is None:
+        for flag in ("raw", "json"):
+            if getattr(options, flag):
+                reader.error(f"--{flag} needs --prompt")
+    return options
+
+
+def forward(name: str, options: argparse.Namespace) -> list[str]:
+    """Arguments that `parse` reads back as the same options, whatever folder it runs in."""
+    arguments: list[str] = []
+    positionals: list[str] = []
+    for option in COMMANDS[name].options:
+        value = getattr(options, option.name)
+        if value is None or value is False:
+            continue
+        if not option.flag.startswith("-"):
+            positionals.append(str(value))
+        elif value is True:
+            arguments.append(option.flag)
+        else:
+            arguments.append(f"{option.flag}={value}")
+    return [*arguments, *positionals]
