@@ -1,0 +1,206 @@
+"""A node's side of the worker: accepts or refuses, remembers the conversation, and drains events.
+
+Runs on one thread, in Godot the main one, never waits for the worker and never touches a model.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+
+from llm.errors import RequestError
+from llm.generate.conversation import Conversation
+from llm.generate.events import (
+    CANCELLED,
+    AnswerStats,
+    Ended,
+    Event,
+    Loaded,
+    LoadFailed,
+    ModelInfo,
+    Updated,
+)
+from llm.generate.request import AnswerOptions, LoadSpec, Request
+from llm.generate.session import Session
+from llm.generate.worker import Worker
+
+_request_ids = count(1)
+
+
+def new_request_id() -> int:
+    """From 1 up, no two alike in a process."""
+    return next(_request_ids)
+
+
+@dataclass(slots=True)
+class _Running:
+    """The request that was accepted and has not ended."""
+
+    id: int
+    question: str | None  # None: a raw completion, which the history does not keep
+    text: str = ""
+
+
+class Client:
+    """At most one request at a time; one that comes while another runs is refused."""
+
+    def __init__(self, worker: Callable[[], Worker]) -> None:
+        """`worker` is called when one is needed first: a game that never asks starts no thread."""
+        self._worker = worker
+        self._session: Session | None = None
+        self._arrived: deque[Event] = deque()  # the worker appends
+        self._ready: deque[Event] = deque()  # taken note of, to be given out
+        self._spec: LoadSpec | None = None  # loaded, or being loaded
+        self._running: _Running | None = None
+        self.conversation = Conversation()
+        self.info: ModelInfo | None = None  # of the loaded model
+        self.stats = AnswerStats()  # of the running answer, or the latest
+        self.token_ids: list[int] = []  # of the running answer, or the latest
+
+    @property
+    def is_answering(self) -> bool:
+        """True from the acceptance of a request to its end, also while it waits for the load."""
+        return self._running is not None
+
+    @property
+    def is_loading(self) -> bool:
+        return self._spec is not None and self.info is None
+
+    def load(self, spec: LoadSpec) -> None:
+        """Loads, unless that model is there or on its way. Replacing another cancels its answer."""
+        if spec != self._spec:
+            self._load_new(spec)
+        elif self.info is not None:
+            self._ready.append(Loaded(self.info))  # so that who waits for it is told
+
+    def ask(
+        self,
+        request_id: int,
+        question: str,
+        system_prompt: str,
+        spec: LoadSpec,
+        options: AnswerOptions,
+    ) -> None:
+        """Goes on with the conversation, loading first where needed. Raises RequestError."""
+        self._check(question)
+        prompt = self.conversation.asking(question, system_prompt)
+        self._submit(Request(request_id, prompt, options), question, spec)
+
+    def complete(
+        self, request_id: int, prompt: str, spec: LoadSpec, options: AnswerOptions
+    ) -> None:
+        """Goes on with raw text; the conversation stays as it is. Raises RequestError."""
+        self._check(prompt)
+        self._submit(Request(request_id, prompt, options), None, spec)
+
+    def cancel(self) -> None:
+        """Ends the running request, if any, as cancelled.
+
+        It is over at once, with the text that has arrived: the next may be asked without waiting
+        for the worker, and what that still says about this one is dropped.
+        """
+        if self._running is None:
+            return
+        self._post(partial(Session.cancel, request_id=self._running.id))
+        self._absorb()
+        if self._running is not None:  # its end may just have arrived by itself
+            self._take(Ended(self._running.id, CANCELLED, self._running.text, self.stats))
+
+    def reset(self) -> None:
+        """Empties the conversation and the KV. A running answer is cancelled, and not kept."""
+        self._cancel_unkept()
+        self.conversation.clear()
+        self._post(Session.forget)
+        self.stats = AnswerStats()
+        self.token_ids = []
+
+    def replace_history(self, messages: Sequence[object]) -> None:
+        """Takes another conversation. A running answer is cancelled, and not kept.
+
+        Raises RequestError on a bad message, and then nothing has changed.
+        """
+        replaced = Conversation(messages)
+        self._cancel_unkept()
+        self.conversation = replaced
+
+    def poll(self) -> Iterator[Event]:
+        """What happened since, in order. The receiver of one may ask again or close at once."""
+        self._absorb()
+        while self._ready:
+            yield self._ready.popleft()
+            self._absorb()
+
+    def close(self) -> list[Event]:
+        """Unloads, and gives the last events, the running request's end included. Usable again."""
+        if self._session is None:
+            return []
+        self.cancel()
+        last = list(self.poll())
+        self._worker().close_session(self._session)
+        self._session = None
+        self._arrived = deque()  # what the old session still says is said to nobody
+        self._spec = self.info = None
+        return last
+
+    def _check(self, text: str) -> None:
+        self._absorb()  # it may be over, only not yet given out
+        if self._running is not None:
+            raise RequestError(
+                f"request {self._running.id} is still being answered; stop it or wait for its "
+                "response_ended"
+            )
+        if not text.strip():
+            raise RequestError("the prompt is empty")
+
+    def _submit(self, request: Request, question: str | None, spec: LoadSpec) -> None:
+        if spec != self._spec:
+            self._load_new(spec)
+        if not self._post(partial(Session.answer, request=request)):
+            raise RequestError("the engine is shutting down")
+        self._running = _Running(request.id, question)
+        self.stats = AnswerStats()
+        self.token_ids = []
+
+    def _load_new(self, spec: LoadSpec) -> None:
+        self.cancel()
+        if self._session is None:
+            self._session = self._worker().open_session(self._arrived.append)
+        self._spec, self.info = spec, None
+        self._post(partial(Session.load, spec=spec))
+
+    def _cancel_unkept(self) -> None:
+        if self._running is not None:
+            self._running.question = None
+            self.cancel()
+
+    def _post(self, command: Callable[[Session], None]) -> bool:
+        return self._session is not None and self._worker().post(partial(command, self._session))
+
+    def _absorb(self) -> None:
+        while self._arrived:
+            self._take(self._arrived.popleft())
+
+    def _take(self, event: Event) -> None:
+        """Brings the state up to date with an event, and keeps it to be given out."""
+        match event:
+            case Loaded(info):
+                self.info = info
+            case LoadFailed():
+                self._spec = None  # so that the next request tries again
+            case Updated() | Ended():
+                if self._running is None or event.id != self._running.id:
+                    return  # it was cancelled, so for the client it has ended
+                self._take_answer(event, self._running)
+        self._ready.append(event)
+
+    def _take_answer(self, event: Updated | Ended, running: _Running) -> None:
+        self.stats = event.stats
+        if isinstance(event, Updated):
+            running.text += event.text
+            if event.token is not None:
+                self.token_ids.append(event.token)
+            return
+        self._running = None
+        if running.question is not None:
+            self.conversation.end_turn(running.question, event.text, event.reason)

@@ -1,0 +1,61 @@
+"""What was said so far. Plain messages on the client's side; knows nothing of tokens or the KV."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from llm.errors import RequestError
+from llm.generate.events import CANCELLED, COMPLETE
+
+if TYPE_CHECKING:
+    from llm.text.chat_format import Message
+
+ROLES = ("system", "user", "assistant")
+
+
+class Conversation:
+    """The history. It changes when a turn is over, never while it runs:
+
+    complete (stop, stop_word, length)   keeps the question and the answer
+    cancelled after some text            keeps the question and that text
+    cancelled before any text, error     leaves no trace of the turn
+    """
+
+    def __init__(self, messages: Sequence[object] = ()) -> None:
+        """Begins with a history from outside. Raises RequestError on a message of another shape."""
+        self._messages = [_checked(index, message) for index, message in enumerate(messages)]
+
+    def messages(self) -> "list[Message]":
+        """A copy, oldest first."""
+        return [
+            {"role": message["role"], "content": message["content"]} for message in self._messages
+        ]
+
+    def clear(self) -> None:
+        self._messages.clear()
+
+    def asking(self, question: str, system_prompt: str) -> "tuple[Message, ...]":
+        """The messages to answer. The system prompt leads, unless the history brings its own."""
+        messages = self.messages()
+        has_system = bool(messages) and messages[0]["role"] == "system"
+        if system_prompt and not has_system:
+            messages.insert(0, {"role": "system", "content": system_prompt})
+        return (*messages, {"role": "user", "content": question})
+
+    def end_turn(self, question: str, answer: str, reason: str) -> None:
+        if reason in COMPLETE or (reason == CANCELLED and answer):
+            self._messages.append({"role": "user", "content": question})
+            self._messages.append({"role": "assistant", "content": answer})
+
+
+def _checked(index: int, message: object) -> "Message":
+    what = f"message {index} of the chat history"
+    if not isinstance(message, Mapping):
+        raise RequestError(f"{what} is a {type(message).__name__}; it must be a Dictionary")
+    role, content = message.get("role"), message.get("content")
+    if role not in ROLES:
+        raise RequestError(f"{what} has role {role!r}; it must be one of {', '.join(ROLES)}")
+    if not isinstance(content, str):
+        raise RequestError(
+            f"{what} has content of type {type(content).__name__}; it must be a String"
+        )
+    return {"role": str(role), "content": content}

@@ -1,0 +1,90 @@
+"""What the worker tells a client. Plain, frozen values, drained in order on the client's thread."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llm.text.tokenizer import Tokenizer
+
+# Why a request ended. Every accepted request ends exactly once, with one of these.
+STOP = "stop"  # the model ended its turn
+STOP_WORD = "stop_word"  # one of the caller's stop words came
+LENGTH = "length"  # max_tokens reached, or the context is full
+CANCELLED = "cancelled"
+ERROR = "error"
+COMPLETE = frozenset({STOP, STOP_WORD, LENGTH})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What there is to say about a loaded model. `tokenizer` may be used from any thread."""
+
+    name: str
+    architecture: str
+    path: str
+    device: str
+    executor: str  # "reference" or "dispatch"
+    context_length: int  # tokens
+    memory_bytes: int
+    load_s: float
+    tokenizer: "Tokenizer"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStats:
+    """Counts in tokens, times in seconds of the wall clock. Zero until known."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0  # of the prompt, those found in the KV and not computed again
+    generated_tokens: int = 0
+    context_used: int = 0  # tokens of prompt and answer together
+    prompt_s: float = 0.0  # until the first token was chosen
+    decode_s: float = 0.0  # from the first token to the latest
+    thread: str = ""  # name of the thread that computed it
+
+    @property
+    def prompt_tps(self) -> float:
+        computed = self.prompt_tokens - self.cached_tokens
+        return computed / self.prompt_s if self.prompt_s > 0.0 else 0.0
+
+    @property
+    def decode_tps(self) -> float:
+        """Tokens a second after the first, which belongs to the prompt's time."""
+        return (self.generated_tokens - 1) / self.decode_s if self.decode_s > 0.0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgressed:
+    fraction: float  # 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    info: ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    error: str  # one line
+    details: str = ""  # a traceback, where the fault is ours and not the file's
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    id: int
+    text: str  # the new piece; empty while a stop word or half a character is held back
+    stats: AnswerStats
+    token: int | None = None  # None: text that had been held back, at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    id: int
+    reason: str
+    text: str  # all of the answer, the sum of the pieces
+    stats: AnswerStats = AnswerStats()
+    error: str = ""
+    details: str = ""
+
+
+Event = LoadProgressed | Loaded | LoadFailed | Updated | Ended

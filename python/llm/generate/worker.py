@@ -1,0 +1,99 @@
+"""The one thread that loads models and runs them. It owns the device and every model for life.
+
+Other threads only post commands. Between two steps, and a step is short, the thread looks at them;
+with nothing to do it sleeps. Sessions take turns, one step each.
+"""
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from llm.generate.events import Event
+from llm.generate.session import LoadModel, Session
+
+THREAD_NAME = "llm-worker"
+
+# Seconds. How long another thread, drawing frames, may have to wait while Python runs here.
+SWITCH_INTERVAL = 0.0005
+
+Command = Callable[[], None]
+
+
+class Worker:
+    def __init__(self, load_model: LoadModel, release: Command = lambda: None) -> None:
+        """Starts the thread. `release` is the last thing it calls, to free what models shared."""
+        self._load_model = load_model
+        self._release = release
+        self._commands: SimpleQueue[Command | None] = SimpleQueue()  # None: stop
+        self._sessions: list[Session] = []  # the worker thread's own
+        self._stopped = False
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        # A daemon, so that a process whose shutdown hook never ran can still exit.
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread.start()
+
+    def post(self, command: Command) -> bool:
+        """Has the worker thread call it between two steps. False, and nothing, once stopped."""
+        if self._stopped:
+            return False
+        self._commands.put(command)
+        return True
+
+    def open_session(self, emit: Callable[[Event], None]) -> Session:
+        """A session whose methods are to be called through `post` alone, as is `emit` by it."""
+        session = Session(self._load_model, emit)
+        self.post(lambda: self._sessions.append(session))
+        return session
+
+    def close_session(self, session: Session) -> None:
+        """Cancels what the session does, frees its model and drops it."""
+        self.post(lambda: self._drop(session))
+
+    def stop(self) -> None:
+        """Cancels everything, frees it on its own thread and waits for that. Twice is harmless."""
+        if not self._stopped:
+            self._stopped = True
+            self._commands.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self._obey_commands():
+                self._step_next()
+        finally:
+            while self._sessions:
+                self._drop(self._sessions[0])
+            self._release()
+
+    def _obey_commands(self) -> bool:
+        """Runs what was posted, first waiting for it when there is nothing else to do."""
+        is_idle = not any(session.has_work for session in self._sessions)
+        while is_idle or not self._commands.empty():
+            command = self._commands.get()
+            if command is None:
+                return False
+            _guarded(command)
+            is_idle = False
+        return True
+
+    def _step_next(self) -> None:
+        session = next((session for session in self._sessions if session.has_work), None)
+        if session is not None:
+            self._sessions.remove(session)
+            self._sessions.append(session)  # to the end, so that the others come first
+            _guarded(session.step)
+
+    def _drop(self, session: Session) -> None:
+        if session in self._sessions:
+            self._sessions.remove(session)
+        _guarded(session.unload)
+
+
+def _guarded(command: Command) -> None:
+    """One client's fault must not take the thread, and with it everybody's answers, down."""
+    try:
+        command()
+    except Exception:
+        traceback.print_exc()

@@ -1,0 +1,251 @@
+"""One answer, stepped by hand: what it says, why it ends, and what it computes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.fake_model import TURN_END, FakeModel, says
+
+from llm.errors import DeviceError
+from llm.generate.events import Ended, Event, Updated
+from llm.generate.request import AnswerOptions, Request, SamplingParams
+from llm.generate.seat import Seat
+
+GREEDY = SamplingParams(temperature=0.0)
+HOT = SamplingParams(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=3)
+
+
+def raw(prompt: str, sampling: SamplingParams = GREEDY, **options: Any) -> Request:
+    return Request(1, prompt, AnswerOptions(sampling, **options))
+
+
+def chat(*contents: str, **options: Any) -> Request:
+    roles = ("user", "assistant")
+    messages = tuple(
+        {"role": roles[index % 2], "content": content} for index, content in enumerate(contents)
+    )
+    return Request(1, messages, AnswerOptions(GREEDY, **options))
+
+
+def run(seat: Seat, request: Request, steps: int | None = None) -> tuple[list[str], Ended]:
+    """The pieces that were not empty, and the end. After `steps` steps it is closed."""
+    events: list[Event] = []
+    answering = seat.answer(request, events.append)
+    if steps is None:
+        for _ in answering:
+            pass
+    else:
+        for _ in range(steps):
+            next(answering)
+        answering.close()
+    *updates, ended = events
+    assert isinstance(ended, Ended)
+    assert all(isinstance(update, Updated) for update in updates), "one end, and it is the last"
+    pieces = [update.text for update in updates if update.text]
+    assert "".join(pieces) == ended.text
+    return pieces, ended
+
+
+def token_ids(model: FakeModel, request: Request) -> list[int]:
+    events: list[Event] = []
+    for _ in Seat(model).answer(request, events.append):
+        pass
+    return [e.token for e in events if isinstance(e, Updated) and e.token is not None]
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "pieces", "reason"),
+    [
+        pytest.param(says("abc"), {}, ["a", "b", "c"], "stop", id="the model ends it"),
+        pytest.param(says(""), {}, [], "stop", id="the model ends it at once"),
+        pytest.param(b"abcdef", {"max_tokens": 3}, ["a", "b", "c"], "length", id="max_tokens"),
+        pytest.param(b"abc", {"max_tokens": 1}, ["a"], "length", id="one token"),
+        pytest.param(b"ab\ncd", {"stop_words": ("\nc",)}, ["a", "b"], "stop_word", id="stop word"),
+        pytest.param(
+            b"ab\nxy", {"stop_words": ("\nc",), "max_tokens": 3}, ["a", "b", "\n"], "length",
+            id="what was held back is shown at the end",
+        ),
+        pytest.param(
+            "é!".encode(), {"max_tokens": 3}, ["é", "!"], "length", id="no half characters"
+        ),
+    ],
+)  # fmt: skip
+def test_how_it_ends(
+    script: Sequence[int], options: dict[str, Any], pieces: list[str], reason: str
+) -> None:
+    found, ended = run(Seat(FakeModel(script)), raw("Hi", **options))
+    assert (found, ended.reason, ended.error) == (pieces, reason, "")
+
+
+def test_the_end_of_a_turn_is_no_token_of_the_answer() -> None:
+    assert token_ids(FakeModel(says("ab")), raw("Hi")) == list(b"ab")
+
+
+@pytest.mark.parametrize(
+    ("room", "reason", "text"),
+    [
+        pytest.param(-1, "error", "", id="one token longer than the context"),
+        pytest.param(0, "error", "", id="as long as the context leaves no answer"),
+        pytest.param(1, "length", "a", id="room for one"),
+        pytest.param(2, "length", "ab", id="room for two"),
+        pytest.param(4, "stop", "abc", id="room for all and the end"),
+    ],
+)
+def test_at_the_edge_of_the_context(room: int, reason: str, text: str) -> None:
+    model = FakeModel(says("abc"), context_length=20)
+    prompt = "x" * (20 - room - 1)  # and one BOS
+    _, ended = run(Seat(model), raw(prompt))
+    assert (ended.reason, ended.text) == (reason, text)
+    if reason == "error":
+        assert str(20 - room) in ended.error
+        assert "context_length is 20" in ended.error
+        assert model.forwards == [], "refused before anything is computed"
+
+
+def test_an_empty_prompt_is_an_error() -> None:
+    model = FakeModel()
+    model.tokenizer.add_bos = False
+    _, ended = run(Seat(model), raw(""))
+    assert (ended.reason, ended.error) == ("error", "the prompt is empty: it has no tokens")
+
+
+def test_a_raw_prompt_may_hold_markers_and_a_message_may_not() -> None:
+    model = FakeModel(says("", ""))
+    seat = Seat(model)
+    run(seat, raw("a<end>"))
+    assert model._kv == [256, ord("a"), 257]
+    run(seat, chat("a<end>"))
+    assert 257 not in model._kv
+
+
+def test_the_prompt_runs_in_chunks_and_one_step_each() -> None:
+    model = FakeModel(b"ab", chunk_size=8)
+    answering = Seat(model).answer(raw("x" * 19, max_tokens=2), lambda event: None)
+    seen = []
+    for _ in answering:
+        seen.append(list(model.forwards))
+    chunks = [(0, 8), (8, 8), (16, 4)]
+    # before each chunk, and between the two tokens
+    assert seen == [[], chunks[:1], chunks[:2], chunks]
+    assert model.forwards == [*chunks, (20, 1)]
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_cancelled_after_any_step(steps: int) -> None:
+    model = FakeModel(b"abcdef", chunk_size=8)
+    seat = Seat(model)
+    _, ended = run(seat, raw("x" * 19), steps=steps)
+    assert (ended.reason, ended.text) == ("cancelled", "abcdef"[: max(0, steps - 3)])
+    assert len(model.forwards) == steps - 1
+
+
+def test_cancelling_shows_what_was_held_back() -> None:
+    pieces, ended = run(Seat(FakeModel(b"a\nbc")), raw("Hi", stop_words=("\nx",)), steps=3)
+    assert (pieces, ended.text) == (["a", "\n"], "a\n")
+
+
+def test_the_chat_formats_own_stop_word_is_a_plain_stop() -> None:
+    script = b"Yes." + TURN_END.encode()
+    _, ended = run(Seat(FakeModel(script)), chat("Is it?"))
+    assert (ended.text, ended.reason) == ("Yes.", "stop")
+    _, ended = run(Seat(FakeModel(script)), raw("Is it?", max_tokens=len(script)))
+    assert (ended.text, ended.reason) == (script.decode(), "length"), "raw text has no turns"
+
+
+def test_a_chat_answer_starts_without_white_space() -> None:
+    script = says(" \n Yes, it is.")
+    assert run(Seat(FakeModel(script)), chat("Is it?"))[1].text == "Yes, it is."
+    assert run(Seat(FakeModel(script)), raw("Is it?"))[1].text == " \n Yes, it is."
+
+
+def test_a_known_beginning_is_not_computed_again() -> None:
+    model = FakeModel(says("Hello.", "Fine."), chunk_size=64)
+    seat = Seat(model)
+    run(seat, chat("Hi"))
+    first = len(model._kv)
+    model.forwards.clear()
+    _, ended = run(seat, chat("Hi", "Hello.", "How are you?"))
+    position, length = model.forwards[0]
+    assert position == first, "goes on where the answer ended"
+    assert ended.stats.cached_tokens == position
+    assert ended.stats.prompt_tokens == position + length
+
+
+@pytest.mark.parametrize(
+    ("second", "cached"),
+    [
+        pytest.param("abcdef", 6, id="the same: all but its last token, as logits are needed"),
+        pytest.param("abcdefgh", 7, id="longer"),
+        pytest.param("abc", 3, id="shorter: its last token runs again"),
+        pytest.param("abcxyz", 4, id="parts on the way"),
+        pytest.param("xyz", 1, id="only BOS"),
+    ],
+)
+def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
+    used = Seat(FakeModel())
+    run(used, raw("abcdef", HOT, max_tokens=5))
+    _, reused = run(used, raw(second, HOT, max_tokens=12))
+    _, fresh = run(Seat(FakeModel()), raw(second, HOT, max_tokens=12))
+    assert reused.text == fresh.text
+    assert (reused.stats.cached_tokens, fresh.stats.cached_tokens) == (cached, 0)
+
+
+def test_forgetting_computes_all_of_the_prompt() -> None:
+    seat = Seat(FakeModel())
+    run(seat, raw("abcdef", max_tokens=2))
+    seat.forget()
+    assert run(seat, raw("abcdef", max_tokens=2))[1].stats.cached_tokens == 0
+
+
+def test_a_cancelled_prompt_leaves_a_sound_kv() -> None:
+    seat = Seat(FakeModel(chunk_size=4))
+    run(seat, raw("abcdefghijkl", HOT), steps=3)
+    _, ended = run(seat, raw("abcdefghijkl", HOT, max_tokens=8))
+    _, fresh = run(Seat(FakeModel()), raw("abcdefghijkl", HOT, max_tokens=8))
+    assert (ended.text, ended.stats.cached_tokens) == (fresh.text, 8)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3], ids=["first chunk", "second chunk", "decode"])
+@pytest.mark.parametrize("fault", [DeviceError("lost"), ZeroDivisionError("ours")])
+def test_after_a_failed_forward_nothing_is_reused(number: int, fault: Exception) -> None:
+    def fail(count: int) -> None:
+        nonlocal faults
+        if count == number and faults:
+            faults -= 1
+            raise fault
+
+    faults = 1
+    seat = Seat(FakeModel(chunk_size=4, before_forward=fail))
+    _, ended = run(seat, raw("abcdefg", HOT, max_tokens=5))
+    assert ended.reason == "error"
+    assert str(fault) in ended.error
+    assert ("Traceback" in ended.details) == isinstance(fault, ZeroDivisionError)
+    _, again = run(seat, raw("abcdefg", HOT, max_tokens=5))
+    assert (again.reason, again.stats.cached_tokens) == ("length", 0)
+
+
+@pytest.mark.parametrize("choice", [0, 2])
+def test_nan_ends_with_an_error_and_is_not_built_upon(choice: int) -> None:
+    seat = Seat(FakeModel(b"abcdef", nan_at=choice))
+    _, ended = run(seat, raw("Hi"))
+    assert (ended.reason, ended.error, ended.text) == ("error", "logits are NaN", "ab"[:choice])
+    assert run(seat, raw("Hi", max_tokens=1))[1].stats.cached_tokens == 0
+
+
+def test_penalties_look_back_into_the_prompt() -> None:
+    model = FakeModel()
+    sampling = SamplingParams(temperature=0.0, repeat_penalty=1.1)
+    run(Seat(model), raw("aab", sampling, max_tokens=1))
+    [(_, penalties)] = model.asked_for
+    assert penalties is not None
+    assert penalties.counts == {256: 1, ord("a"): 2, ord("b"): 1}
+
+
+def test_counts_and_times() -> None:
+    _, ended = run(Seat(FakeModel(says("abc"))), raw("Hello"))
+    stats = ended.stats
+    assert (stats.prompt_tokens, stats.generated_tokens, stats.context_used) == (6, 3, 9)
+    assert stats.prompt_s > 0
+    assert stats.decode_s > 0
+    assert stats.prompt_tps == pytest.approx(6 / stats.prompt_s)
+    assert stats.decode_tps == pytest.approx(2 / stats.decode_s)

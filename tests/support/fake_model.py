@@ -1,0 +1,180 @@
+"""A model without weights, for the `generate` stage: bytes are tokens, and no file is read.
+
+It checks what a real one relies on: one thread, chunks no longer than allowed, positions that
+follow on what is in the KV. What it says is either a script or, without one, drawn from a hash of
+everything in the KV, so that a wrong KV gives another text.
+"""
+
+import threading
+import zlib
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from llm.errors import NumericError
+from llm.gpu.penalties import Penalties
+from llm.gpu.program import Candidates
+
+BOS, END = 256, 257
+VOCABULARY = 258
+TURN_END = "\nUser:"  # the chat format's own stop word
+
+
+class FakeTokenizer:
+    vocab_size = VOCABULARY
+    bos_id: int | None = BOS
+    eos_id: int | None = END
+    add_bos = True
+    end_ids = frozenset({END})
+
+    def encode(
+        self, text: str, *, parse_special: bool = False, add_bos: bool | None = None
+    ) -> list[int]:
+        bos = [BOS] if (self.add_bos if add_bos is None else add_bos) else []
+        if not parse_special:
+            return bos + list(text.encode())
+        return bos + [
+            id
+            for index, part in enumerate(text.split("<end>"))
+            for id in ([END] if index else []) + list(part.encode())
+        ]
+
+    def piece(self, token: int) -> bytes:
+        return bytes([token]) if token < 256 else b""
+
+    def is_control(self, token: int) -> bool:
+        return token >= 256
+
+
+class FakeChatFormat:
+    source = "fallback"
+    stop_words = (TURN_END,)
+
+    def encode(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        lines = [f"{message['role']}: {message['content']}\n" for message in messages]
+        return FakeTokenizer().encode("".join(lines) + "assistant: ")
+
+
+class FakeModel:
+    """`before_forward(number)` is called before forward 0, 1, 2 …: it may wait, or raise."""
+
+    name, architecture, path, device = "fake", "fake", "fake.gguf", "no device"
+    memory_bytes = 0
+
+    def __init__(
+        self,
+        script: Iterable[int] | None = None,
+        *,
+        context_length: int = 128,
+        chunk_size: int = 8,
+        before_forward: Callable[[int], None] = lambda number: None,
+        nan_at: int | None = None,  # the number of the choice of a token that finds NaN
+    ) -> None:
+        self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
+        self.context_length, self.chunk_size, self.executor = (
+            context_length,
+            chunk_size,
+            "reference",
+        )
+        self.is_closed = False
+        self.forwards: list[tuple[int, int]] = []  # (position, how many tokens)
+        self.asked_for: list[tuple[int, Penalties | None]] = []  # (k, penalties)
+        self._script = None if script is None else iter(script)
+        self._before_forward = before_forward
+        self._nan_at = nan_at
+        self._kv: list[int] = []
+        self._scores: np.ndarray | None = None  # (V,) of the last row that was an output
+        self._thread = threading.get_ident()
+
+    def forward(self, ids: Sequence[int], position: int, outputs: Sequence[int]) -> None:
+        self._check()
+        assert 0 < len(ids) <= self.chunk_size, "a chunk of a size that the model refuses"
+        assert position <= len(self._kv), "positions in between were never computed"
+        assert position + len(ids) <= self.context_length, "beyond the context"
+        self._scores = None
+        self._before_forward(len(self.forwards))
+        self.forwards.append((position, len(ids)))
+        self._kv[position:] = ids
+        if outputs:
+            assert list(outputs) == [len(ids) - 1], "only the last row is of use"
+            self._scores = self._next_scores()
+
+    def candidates(self, k: int, penalties: Penalties | None = None) -> Candidates:
+        self._check()
+        assert self._scores is not None, "logits of an earlier forward"
+        if len(self.asked_for) == self._nan_at:
+            raise NumericError("logits are NaN")
+        self.asked_for.append((k, penalties))
+        scores = self._scores.copy()
+        if penalties is not None:
+            for id, count in penalties.counts.items():
+                scores[id] *= penalties.repeat if scores[id] <= 0 else 1 / penalties.repeat
+                scores[id] -= penalties.presence + count * penalties.frequency
+        order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
+        return Candidates(order.astype(np.int64), scores[order])
+
+    def close(self) -> None:
+        self._check()
+        self.is_closed = True
+
+    def _check(self) -> None:
+        assert threading.get_ident() == self._thread, "a model belongs to the thread that loaded it"
+        assert not self.is_closed, "used after it was closed"
+
+    def _next_scores(self) -> np.ndarray:
+        if self._script is not None:
+            scores = np.zeros(VOCABULARY, np.float32)
+            scores[next(self._script)] = 30.0
+            return scores
+        random = np.random.default_rng(zlib.crc32(np.asarray(self._kv, np.uint16).tobytes()))
+        scores = random.normal(0.0, 2.0, VOCABULARY).astype(np.float32)
+        scores[128:] = -100.0  # ASCII only, and it never ends by itself
+        return scores
+
+
+def says(*answers: str) -> list[int]:
+    """A script: the answers one after another, each followed by the end of the turn."""
+    return [id for answer in answers for id in (*answer.encode(), END)]
+
+
+class FakeLoader:
+    """Stands in for `load_model`. Makes the models in order, in `pieces` steps each.
+
+    An exception among `models` is raised instead, half-way; `before_piece(number)` may wait, or
+    raise.
+    """
+
+    def __init__(
+        self,
+        *models: Callable[[], FakeModel] | Exception,
+        pieces: int = 4,
+        before_piece: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._models = iter(models)
+        self._pieces = pieces
+        self._before_piece = before_piece
+        self.calls: list[tuple[str, str, int]] = []
+        self.loaded: list[FakeModel] = []
+        self.threads: set[str] = set()
+        self.abandoned = 0  # loads that were closed before their end
+
+    def __call__(
+        self, path: str, *, executor: str, context_length: int
+    ) -> Generator[float, None, Any]:
+        self.calls.append((path, executor, context_length))
+        try:
+            for piece in range(self._pieces):
+                self.threads.add(threading.current_thread().name)
+                self._before_piece(piece)
+                if piece == self._pieces // 2:
+                    made = next(self._models)
+                    if isinstance(made, Exception):
+                        raise made
+                yield (piece + 1) / self._pieces
+        except GeneratorExit:
+            self.abandoned += 1
+            raise
+        model = made()
+        self.loaded.append(model)
+        return model
