@@ -63,7 +63,9 @@ def plan_product(
 
 
 def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
-    limit = next((limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1])
+    limit = next(
+        (limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1]
+    )
     kernel = f"matmul_rows_{format_name}_{limit}"
     groups = (_ceil_div(height, KERNELS[kernel].group_size), _ceil_div(columns, limit), 1)
     return ProductPlan(kernel, 1, groups)

@@ -33,7 +33,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Activations: `rows` rows of `width` floats in the work buffer, `offset` floats from its start."""
+    """Activations: `rows` rows of `width` floats in the work buffer, from float `offset` on."""
 
     offset: int
     rows: int
@@ -47,7 +47,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A matrix of the model file in its block format, or a constant that the architecture computes."""
+    """A matrix of the model file in its block format, or a constant of the architecture."""
 
     name: str
     format: BlockFormat

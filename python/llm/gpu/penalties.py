@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Penalties:
-    """For a token seen `count` times: its logit is divided by `repeat` where positive and multiplied
-    by it where not, then loses `count * frequency + presence`.
+    """For a token seen `count` times: its logit is divided by `repeat` where positive and
+    multiplied by it where not, then loses `count * frequency + presence`.
 
-    Source: llama.cpp's penalties sampler (repeat after Keskar et al. 2019, CTRL; the other two after
-    OpenAI's API). `repeat` 1, `frequency` 0 and `presence` 0 change nothing.
+    Source: llama.cpp's penalties sampler (repeat after Keskar et al. 2019, CTRL; the other two
+    after OpenAI's API). `repeat` 1, `frequency` 0 and `presence` 0 change nothing.
     """
 
     counts: Mapping[int, int]  # token id -> times seen in the window

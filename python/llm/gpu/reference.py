@@ -209,8 +209,7 @@ _RUN: dict[type[Operation], Callable[[ReferenceExecutor, Any], None]] = {
 
 def _normalize(x: Floats, eps: float) -> Floats:
     mean_square = np.mean(np.square(x), axis=-1, keepdims=True, dtype=np.float32)
-    normalized: Floats = x / np.sqrt(mean_square + np.float32(eps))
-    return normalized
+    return np.asarray(x / np.sqrt(mean_square + np.float32(eps)), np.float32)
 
 
 def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:

@@ -9,25 +9,27 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import godot
-from godot import PackedByteArray, RenderingServer
 from godot.compute import ComputeTable, play
 
+import godot
+from godot import PackedByteArray, RenderingServer
 from llm.errors import DeviceError, DeviceMemoryError
 
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
 COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
+SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
 
 
 class RenderingDevice:
-    """Buffers, kernels and dispatches on one GPU. Raises DeviceError; every call is on its thread."""
+    """Buffers, kernels and dispatches on one GPU, all on its thread. Raises DeviceError."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
         self._thread = threading.get_ident()
         self._pipelines: dict[str, tuple[Any, Any]] = {}  # name -> (shader, pipeline)
         self.name: str = device.get_device_name()
+        self.is_cpu = any(driver in self.name.lower() for driver in SOFTWARE_DRIVERS)
 
     def buffer(self, size: int, what: str) -> Any:
         """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused."""
@@ -59,7 +61,9 @@ class RenderingDevice:
         """
         data = self._device.buffer_get_data(buffer, offset, size)
         if len(data) != size:
-            raise DeviceError(f"{self.name} returned {len(data):,} of {size:,} bytes; it may be lost")
+            raise DeviceError(
+                f"{self.name} returned {len(data):,} of {size:,} bytes; it may be lost"
+            )
         return bytes(data)
 
     def copy(self, source: Any, target: Any, offset: int, size: int) -> None:

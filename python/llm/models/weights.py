@@ -16,7 +16,7 @@ class WeightTable:
         self._taken: dict[str, Weight] = {}
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
-        """A matrix of the file (rows, columns). ModelFileError where missing or of another shape."""
+        """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
         if name not in self._file.tensors:
             raise ModelFileError(self._file.path, f"tensor {name}", "missing")
         info = self._file.tensors[name]

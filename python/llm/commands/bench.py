@@ -1,0 +1,72 @@
+"""`./llm bench`: prompt and answer tokens a second of a model, on one executor."""
+
+import json
+import time
+from statistics import median
+from typing import Any
+
+from llm.commands.output import Output
+
+from llm.commands.arguments import parse
+from llm.commands.loading import loaded
+from llm.generate.model import Model
+
+RUNS = 3  # measured ones, after a warm-up
+SPREAD = 5000  # prompts take that many different ids, as llama.cpp's bench here does
+
+
+def main(node: Any, args: list[str]) -> int:
+    del node
+    options = parse("bench", args)
+    output = Output()
+    context = options.prompt_tokens + options.tokens
+    started = time.perf_counter()
+    with loaded(options.model, options.executor, context_length=context) as model:
+        load_seconds = time.perf_counter() - started
+        prompt = _prompt(model, options.prompt_tokens)
+        runs = [_run(model, prompt, options.tokens) for _ in range(1 + RUNS)][1:]
+        facts = {
+            "model": model.name,
+            "executor": model.executor,
+            "device": model.device,
+            "prompt_tokens": len(prompt),
+            "tokens": options.tokens,
+            "runs": RUNS,
+            "load_s": load_seconds,
+            "first_token_s": median(first for first, _ in runs),
+            "prompt_tps": median(len(prompt) / first for first, _ in runs),
+            "decode_tps": median(decode for _, decode in runs),
+            "memory_bytes": model.memory_bytes,
+        }
+    if options.json:
+        output.write(json.dumps(facts) + "\n")
+    else:
+        output.write(
+            f"{facts['model']} on {facts['executor']} ({facts['device']}), "
+            f"{facts['memory_bytes'] / 1e6:,.0f} MB, loaded in {load_seconds:.2f} s\n"
+            f"prompt  {facts['prompt_tps']:10,.1f} tokens/s  ({len(prompt)} tokens)\n"
+            f"decode  {facts['decode_tps']:10,.1f} tokens/s  ({options.tokens} tokens)\n"
+            f"medians of {RUNS} runs after a warm-up\n"
+        )
+    return 0
+
+
+def _prompt(model: Model, count: int) -> list[int]:
+    """Ids all over the vocabulary: what they say does not matter to the speed."""
+    size = model.tokenizer.vocab_size
+    return [(300 + index * 7919 % SPREAD) % size for index in range(count)]
+
+
+def _run(model: Model, prompt: list[int], count: int) -> tuple[float, float]:
+    """Seconds to the first token, and tokens a second after it, greedy."""
+    started = time.perf_counter()
+    for start in range(0, len(prompt), model.chunk_size):
+        ids = prompt[start : start + model.chunk_size]
+        last = start + len(ids) == len(prompt)
+        model.forward(ids, start, [len(ids) - 1] if last else [])
+    token = int(model.candidates(1).ids[0])
+    first = time.perf_counter()
+    for position in range(len(prompt), len(prompt) + count):
+        model.forward([token], position, [0])
+        token = int(model.candidates(1).ids[0])
+    return first - started, count / (time.perf_counter() - first)

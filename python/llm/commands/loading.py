@@ -1,0 +1,39 @@
+"""Loads a model for a command that uses it directly, on the thread that it runs on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llm.generate.model import CHUNK_ROWS, Model, load_model
+
+
+@contextmanager
+def loaded(
+    path: str,
+    executor: str,
+    *,
+    context_length: int = 1024,
+    max_outputs: int = 1,
+    chunk_rows: int = CHUNK_ROWS,
+) -> Iterator[Model]:
+    """A loaded model, closed at the end together with the GPU device. Raises LLMError."""
+    steps = load_model(
+        path,
+        executor=executor,
+        context_length=context_length,
+        max_outputs=max_outputs,
+        chunk_rows=chunk_rows,
+    )
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            model: Model = finished.value
+            break
+    try:
+        yield model
+    finally:
+        model.close()
+        if model.executor != "reference":
+            from llm.gpu.rendering_device import close_device
+
+            close_device()

@@ -1,0 +1,225 @@
+"""The dispatch executor: one compute dispatch for each operation of a tape, on Godot's GPU device.
+
+A tape is turned once into a table of dispatches, with barriers only where two of them touch the
+same bytes; the table is replayed in C, so a token costs one Python call. Position, lengths and
+tokens stand in the state buffer, which is all that is uploaded from token to token.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+
+import numpy as np
+from godot.compute import ComputeTable
+
+from godot import PackedByteArray
+from llm.files.formats import FORMATS
+from llm.files.gguf import GgufFile
+from llm.gpu import state
+from llm.gpu.hazards import HazardTracker
+from llm.gpu.lowering import Dispatch, Lowering, lower_penalize, lower_picks, pick_floats
+from llm.gpu.operations import Tensor, Weight
+from llm.gpu.penalties import Penalties
+from llm.gpu.placement import Layout, place
+from llm.gpu.program import Batch, Candidates, Floats, Program, bucket, largest, not_finite
+from llm.gpu.rendering_device import RenderingDevice
+from llm.gpu.shader_source import expand
+from llm.gpu.tape import Tape
+from llm.gpu.upload import upload_weights
+
+F32 = FORMATS[0]
+WORD = 4  # bytes
+LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
+
+
+class DispatchExecutor:
+    """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
+
+    name = "dispatch"
+
+    def __init__(self, program: Program, device: RenderingDevice) -> None:
+        """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""
+        constants = [Weight(name, F32, *value.shape) for name, value in program.constants.items()]
+        self._program = program
+        self._device = device
+        self.device = device.name
+        self._layout: Layout = place([*program.weights, *constants])
+        self._lowering = Lowering(self._layout, is_cpu=device.is_cpu)
+        largest_tape = program.record(program.max_rows, program.max_outputs)
+        self._pick_at = largest_tape.work_floats  # scratch of the pick kernels
+        work_floats = self._pick_at + pick_floats(program.vocabulary)
+        sizes = {
+            "the activations": work_floats * WORD,
+            "the key/value cache": program.cache_words * WORD,
+            "the state": state.STATE_WORDS * WORD,
+            **{
+                f"weight buffer {shard}": words * WORD
+                for shard, words in enumerate(self._layout.shard_words)
+            },
+        }
+        self.memory_bytes = sum(sizes.values())
+        self._buffers: list[Any] = []
+        try:
+            for what, size in sizes.items():
+                self._buffers.append(device.buffer(size, what))
+        except BaseException:
+            self.close()
+            raise
+        self._work, self._cache, self._state, *self._shards = self._buffers
+        self._sets: list[Any] = []
+        self._tables: dict[tuple[str, int, int], ComputeTable] = {}
+        self._tapes: dict[tuple[int, int], Tape] = {}
+        self._logits: Tensor | None = None
+        self._state_bytes = PackedByteArray(state.PICK_IDS * WORD)
+        self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
+
+    @classmethod
+    def load(
+        cls, program: Program, file: GgufFile, device: RenderingDevice
+    ) -> Generator[float, None, "DispatchExecutor"]:
+        """Yields the fraction done; returns the executor. Raises LLMError."""
+        executor = cls(program, device)
+        try:
+            for fraction in upload_weights(
+                device, executor._shards, executor._layout, program, file
+            ):
+                yield fraction * LOADED
+            device.clear(executor._cache, program.cache_words * WORD)
+            names = executor._kernels_of_first_token()
+            for done, name in enumerate(names):
+                device.pipeline(name, expand(name))
+                yield LOADED + (1 - LOADED) * (done + 1) / len(names)
+            executor._make_sets(names[0])
+        except BaseException:
+            executor.close()
+            raise
+        return executor
+
+    def run(self, batch: Batch) -> None:
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        outputs = self._program.max_outputs if batch.outputs else 0
+        self._write_state(batch)
+        tape = self._tape(rows, outputs)
+        self._logits = tape.logits
+        self._device.play(
+            self._table(
+                ("forward", rows, outputs),
+                lambda: map(self._lowering.lower, tape.operations),
+            )
+        )
+        if not batch.outputs:
+            self._device.finish()  # keeps the work of one submit short
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        row = self._row(output)
+        if k == 0 or k > state.MAX_PICKS:
+            return largest(self._read_floats(row)[0], k, penalties)
+        if penalties is not None and not penalties.changes_nothing:
+            self._penalize(row, penalties)
+        table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._pick_at))
+        self._device.play(table)
+        picks = np.frombuffer(
+            self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32
+        )
+        if picks[state.NON_FINITE]:
+            raise not_finite("some")
+        ids = picks[state.PICK_IDS : state.PICK_IDS + k].astype(np.int64)
+        values = picks[state.PICK_VALUES : state.PICK_VALUES + k].view(np.float32)
+        return Candidates(ids, values.copy())
+
+    def logits(self, outputs: int) -> Floats:
+        if self._logits is None:
+            raise ValueError("the last run kept no logits")
+        return self._read_floats(Tensor(self._logits.offset, outputs, self._logits.width))
+
+    def close(self) -> None:
+        self._tables = {}
+        if self._buffers:
+            self._device.free(*self._buffers)  # and with them their uniform sets
+            self._buffers = []
+            self._device.finish()  # the memory returns only now
+
+    def _kernels_of_first_token(self) -> list[str]:
+        """Kernels that the first prompt and answer need, so that no compile falls into them."""
+        limits = self._program.max_rows, self._program.max_outputs
+        tapes = [self._tape(bucket(1, limits[0]), limits[1]), self._tape(limits[0], 0)]
+        dispatches = [self._lowering.lower(op) for tape in tapes for op in tape.operations]
+        self._logits = tapes[0].logits
+        row = self._row(0)
+        dispatches += lower_picks(row, 1, self._pick_at)
+        dispatches += lower_picks(row, 2, self._pick_at)
+        return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
+
+    def _make_sets(self, kernel: str) -> None:
+        """One uniform set a weight buffer; every kernel declares the same bindings."""
+        shader = self._device.shader(kernel)
+        for shard in self._shards:
+            buffers = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state]
+            self._sets.append(self._device.uniform_set(buffers, shader))
+
+    def _tape(self, rows: int, outputs: int) -> Tape:
+        tape = self._tapes.get((rows, outputs))
+        if tape is None:
+            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
+        return tape
+
+    def _table(
+        self, key: tuple[str, int, int], make: Callable[[], Iterable[Dispatch]]
+    ) -> ComputeTable:
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = ComputeTable(self._rows_of(make()))
+        return table
+
+    def _rows_of(self, dispatches: Iterable[Dispatch]) -> list[tuple[Any, ...]]:
+        hazards = HazardTracker()
+        return [
+            (
+                self._device.pipeline(dispatch.kernel, expand(dispatch.kernel)),
+                self._sets[dispatch.shard],
+                dispatch.parameters,
+                dispatch.groups,
+                hazards.add(dispatch.reads, dispatch.writes),
+            )
+            for dispatch in dispatches
+        ]
+
+    def _write_state(self, batch: Batch) -> None:
+        words = self._state_words
+        rows = len(batch.tokens)
+        words[: state.TOKENS] = 0
+        words[state.ROWS] = rows
+        words[state.OUTPUTS] = len(batch.outputs)
+        words[state.TOKENS : state.TOKENS + rows] = batch.tokens
+        words[state.POSITIONS : state.POSITIONS + rows] = batch.positions
+        words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
+        self._device.write(self._state, 0, self._state_bytes, state.PENALTY_IDS * WORD)
+
+    def _penalize(self, row: Tensor, penalties: Penalties) -> None:
+        count = len(penalties.counts)
+        if count > state.MAX_PENALTIES:
+            raise ValueError(f"{count} penalised tokens; at most {state.MAX_PENALTIES} fit")
+        words = self._state_words
+        words[state.PENALTIES] = count
+        words[state.PENALTY_IDS : state.PENALTY_IDS + count] = list(penalties.counts)
+        seen = list(penalties.counts.values())
+        words[state.PENALTY_COUNTS : state.PENALTY_COUNTS + count] = seen
+        self._device.write(self._state, 0, self._state_bytes, state.PICK_IDS * WORD)
+        dispatch = lower_penalize(row, penalties)
+        self._device.play(ComputeTable(self._rows_of([dispatch])))
+
+    def _row(self, output: int) -> Tensor:
+        if self._logits is None:
+            raise ValueError("the last run kept no logits")
+        width = self._logits.width
+        return Tensor(self._logits.offset + output * width, 1, width)
+
+    def _read_floats(self, tensor: Tensor) -> Floats:
+        """Activations, through a buffer of their size: see RenderingDevice.read."""
+        size = tensor.rows * tensor.width * WORD
+        target = self._device.buffer(size, "a copy of the logits")
+        try:
+            self._device.copy(self._work, target, tensor.offset * WORD, size)
+            data = self._device.read(target, 0, size)
+        finally:
+            self._device.free(target)
+        return np.frombuffer(data, np.float32).reshape(tensor.rows, tensor.width)

@@ -1,0 +1,120 @@
+"""The dispatch executor gives what the reference gives, on a tiny model in every block format."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.loading import finish
+from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
+
+from llm.errors import NumericError
+from llm.generate.model import Model, load_model
+from llm.gpu.penalties import Penalties
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
+# Sums of up to 512 products in float32 in another order, and exp() of the driver: about 1e-5.
+TOLERANCE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gemma(tmp_path_factory.mktemp("models") / "tiny.gguf")
+
+
+def load(path: Path, executor: str, rows: int = 64) -> Model:
+    return finish(
+        load_model(str(path), executor=executor, context_length=96, max_outputs=64, chunk_rows=rows)
+    )
+
+
+@pytest.fixture(scope="module")
+def dispatch(path: Path) -> Iterator[Model]:
+    model = load(path, "dispatch")
+    assert model.executor == "dispatch"
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def reference(path: Path) -> Model:
+    return load(path, "reference")
+
+
+def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
+    found, start = [], 0
+    for count in pieces:
+        ids = PROMPT[start : start + count]
+        model.forward(ids, start, range(len(ids)))
+        found.append(model.logits().copy())
+        start += count
+    assert start == len(PROMPT)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([61], id="one chunk"),
+        pytest.param([7] * 8 + [5], id="few rows at a time"),
+        pytest.param([31, 1, 1, 1, 27], id="a chunk, three tokens, a chunk"),
+    ],
+)
+def test_logits(dispatch: Model, reference: Model, pieces: list[int]) -> None:
+    expected = logits_of(reference, [61])
+    found = logits_of(dispatch, pieces)
+    assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("outputs", [[60], [0, 17, 60], [5, 5]])
+def test_only_the_wanted_rows(dispatch: Model, reference: Model, outputs: list[int]) -> None:
+    expected = logits_of(reference, [61])[outputs]
+    dispatch.forward(PROMPT, 0, outputs)
+    found = dispatch.logits()
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("k", [1, 2, 40, 255, 256, 0])
+@pytest.mark.parametrize(
+    "penalties",
+    [None, Penalties({int(token): 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3)],
+    ids=["plain", "penalised"],
+)
+def test_candidates(
+    dispatch: Model, reference: Model, k: int, penalties: Penalties | None
+) -> None:
+    for model in (dispatch, reference):
+        model.forward(PROMPT, 0, [60])
+    found = dispatch.candidates(k, penalties)
+    expected = reference.candidates(k, penalties)
+    scale = np.abs(expected.logits).max()
+    assert found.ids.dtype == np.int64
+    assert len(found.ids) == len(expected.ids) == (k or VOCABULARY)
+    assert np.abs(found.logits - expected.logits).max() < TOLERANCE * scale
+    assert (np.diff(found.logits) <= 0).all()
+    assert len(set(found.ids.tolist())) == len(found.ids)
+
+
+def test_nan_weights(tmp_path: Path) -> None:
+    norm = np.ones(WIDTH, np.float32)
+    norm[17] = np.nan
+    path = write_tiny_gemma(tmp_path / "nan.gguf", replaced={"blk.3.ffn_norm.weight": norm})
+    model = load(path, "dispatch")
+    for k in (1, 40, 0):
+        model.forward(PROMPT[:4], 0, [3])
+        with pytest.raises(NumericError, match="NaN or infinite"):
+            model.candidates(k)
+    model.close()
+
+
+def test_loading_given_up_half_way_frees_its_buffers(path: Path) -> None:
+    steps = load_model(str(path), executor="dispatch", context_length=96)
+    for _ in range(8):
+        next(steps)
+    steps.close()
+    model = load(path, "dispatch")
+    model.forward(PROMPT[:3], 0, [2])
+    assert len(model.candidates(1).ids) == 1
+    model.close()
+    model.close()

@@ -1,0 +1,74 @@
+"""Gemma 3's numbers on the reference executor, against llama.cpp on float32 weights."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xllamacpp
+from gguf import GGMLQuantizationType as Type
+from support.default_model import DEFAULT_MODEL
+from support.divergence import divergence
+from support.loading import finish
+from support.tiny_gemma import MIXED, VOCABULARY, write_tiny_gemma
+
+from llm.generate.model import Model, load_model
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+@pytest.fixture(scope="module")
+def gemma() -> Model:
+    steps = load_model(str(DEFAULT_MODEL), executor="reference", max_outputs=50, chunk_rows=50)
+    return finish(steps)
+
+
+def test_greedy_ids(gemma: Model) -> None:
+    golden = json.loads((GOLDEN / "greedy.json").read_text())
+    ids = gemma.tokenizer.encode(golden["prompt"])
+    gemma.forward(ids, 0, [len(ids) - 1])
+    found = [int(gemma.candidates(1).ids[0])]
+    while len(found) < len(golden["ids"]):
+        gemma.forward(found[-1:], len(ids) + len(found) - 1, [0])
+        found.append(int(gemma.candidates(1).ids[0]))
+    assert found == golden["ids"]
+    assert gemma.tokenizer.decode(found) == golden["text"]
+
+
+def test_prose(gemma: Model) -> None:
+    golden = np.load(GOLDEN / "prose_logits.npz")
+    tokens = golden["tokens"].tolist()
+    found = []
+    for start in range(0, len(tokens), 50):
+        gemma.forward(tokens[start : start + 50], start, range(50))
+        found.append(gemma.logits().copy())
+    result = divergence(golden["ids"], golden["log_probabilities"], np.concatenate(found))
+    assert len(tokens) == 400
+    assert result.mean < 1e-4  # seen: 6.2e-6
+    assert result.same_top >= 0.995  # seen: 1.0
+
+
+def test_window_shorter_than_the_prompt(tmp_path: Path) -> None:
+    """A tiny float32 model whose window is 5 tokens, every position's whole distribution."""
+    path = write_tiny_gemma(tmp_path / "tiny.gguf", formats=dict.fromkeys(MIXED, Type.F32))
+    tokens = np.random.default_rng(3).integers(260, VOCABULARY, 41).tolist()
+    model = finish(load_model(str(path), executor="reference", max_outputs=41, chunk_rows=41))
+    model.forward(tokens, 0, range(len(tokens)))
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = 96
+    params.n_parallel = 1
+    params.warmup = False
+    server = xllamacpp.Server(params)
+    ids, log_probabilities = [], []
+    for count in range(1, len(tokens) + 1):
+        answer = server.handle_completions(
+            {"prompt": tokens[:count], "n_predict": 1, "n_probs": VOCABULARY, "temperature": 0}
+        )
+        best = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        ids.append([entry["id"] for entry in best])
+        log_probabilities.append([entry["logprob"] for entry in best])
+    result = divergence(np.array(ids), np.array(log_probabilities), model.logits())
+    assert result.mean < 1e-6
+    assert result.same_top == 1.0
