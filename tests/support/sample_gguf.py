@@ -14,7 +14,7 @@ def random_blocks(format: str, blocks: int, seed: int = 0) -> np.ndarray:
 
 
 def rich() -> GgufBuilder:
-    """About 100 KB with every type of value, every kind of array, and tensors of all ranks."""
+    """About 300 KB with every type of value, every kind of array, and tensors of all ranks."""
     made = GgufBuilder(alignment=64)
     made.add("general.architecture", "gemma3").add("general.name", "A rich file: ünïcode 🦊")
     made.add("a.u8", 255, U8).add("a.i8", -128, I8).add("a.u16", 65535, U16)
@@ -33,7 +33,7 @@ def rich() -> GgufBuilder:
     made.tensor("vector", (257,), "f32", np.ones(257, np.float32))
     made.tensor("cube", (2, 3, 5), "f16", np.ones(30, np.float16))
     made.tensor("four", (2, 3, 5, 7), "i8", np.zeros(210, np.uint8))
-    made.tensor("ballast", (64 * 1024,), "i8", bytes(64 * 1024))
+    made.tensor("ballast", (256 * 1024,), "i8", bytes(256 * 1024))
     return made
 
 

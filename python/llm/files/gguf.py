@@ -163,16 +163,17 @@ def _read_record(cursor: Cursor, name: str, alignment: int) -> TensorInfo:
     if min(dims) < 1 or math.prod(dims) > _MAX_VALUES:
         raise cursor.error(f"are {shape}, but must hold 1 to {_MAX_VALUES:,} values")
 
-    cursor.field = f"{what} format"
+    cursor.field = f"format of {what}"
     number = cursor.u32()
     if number not in FORMATS:
         known = (format.name for format in FORMATS.values())
         raise UnsupportedModelError(cursor.path, cursor.field, f"number {number:,}", known)
     format = FORMATS[number]
     if dims[0] % format.values:
+        cursor.field = f"{what} dimensions"
         raise cursor.error(
-            f"{format.name} stores {format.values} values a block, "
-            f"but a row of shape {shape} has {dims[0]:,}"
+            f"are {shape}, but {format.name} stores {format.values} values a block, "
+            "so a row must be a multiple of it"
         )
 
     cursor.field = f"{what} offset"

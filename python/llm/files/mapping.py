@@ -105,7 +105,9 @@ def _suggestion(path: str) -> str:
     names = _model_names(folder)
     if not names:
         return "; its folder holds no .gguf file"
-    by_lower = {name.lower(): name for name in reversed(names)}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    meant = f"; did you mean {by_lower[close[0]]}?" if close else ""
-    return f"{meant or ';'} The model files there: {_listing(names)}".replace("; The", "; the")
+    # Compared without case and suffix, which all have in common.
+    stems = {name.lower().removesuffix(_SUFFIX): name for name in reversed(names)}
+    close = difflib.get_close_matches(name.lower().removesuffix(_SUFFIX), stems, n=1)
+    if close:
+        return f"; did you mean {stems[close[0]]}? The model files there: {_listing(names)}"
+    return f"; the model files there: {_listing(names)}"

@@ -7,6 +7,8 @@ def quoted(text: str) -> str:
     """Text from a file between quotes: one line, printable, and never long."""
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
+    if text.isprintable():
+        return f"'{text}'"
     return "'" + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text) + "'"
 
 
