@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from setup.orphans import die_with_parent
 from setup.paths import CACHE, ROOT
 from setup.report import Progress, SetupError
 
@@ -64,18 +65,18 @@ def _running(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            preexec_fn=die_with_parent,
         )
     except OSError as error:
         raise SetupError(f"{command[0]} does not start: {error.strerror}") from None
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
+    with process:  # closes the pipe and waits
+        try:
+            yield process
+        except BaseException:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=5)  # after Ctrl-C it got the signal too
-        if process.poll() is None:
             process.kill()
-            process.wait()
+            raise
 
 
 def describe_apt(line: str) -> str | None:
