@@ -141,9 +141,7 @@ def _read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, Tenso
     records: dict[str, TensorInfo] = {}
     for index in range(count):
         cursor.field = f"tensor name {index:,}"
-        name = cursor.string()
-        if not name:
-            raise cursor.error("is empty")
+        name = cursor.name()
         if name in records:
             raise cursor.error(f"{quoted(name)} is there twice")
         records[name] = _read_record(cursor, name, alignment)

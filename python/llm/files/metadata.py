@@ -181,9 +181,7 @@ def read_metadata(cursor: Cursor, count: int) -> Metadata:
     values: dict[str, Any] = {}
     for index in range(count):
         cursor.field = f"metadata key {index:,}"
-        key = cursor.string()
-        if not key:
-            raise cursor.error("is empty")
+        key = cursor.name()
         if key in values:
             raise cursor.error(f"{quoted(key)} is there twice")
         cursor.field = f"metadata {quoted(key)}"

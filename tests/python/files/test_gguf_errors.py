@@ -253,13 +253,29 @@ def test_counts_beyond_what_any_model_has(tmp_path: Path) -> None:
     )
 
 
-def test_a_string_beyond_what_any_model_has(tmp_path: Path) -> None:
-    header = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
-    pair = struct.pack("<Q1sIQ", 1, b"a", STRING, (1 << 24) + 1)
-    assert (
-        message_of(tmp_path, header + pair + bytes((1 << 24) + 1))
-        == "metadata 'a': is 16,777,217 bytes long, more than 16,777,216"
-    )
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        pytest.param(
+            b"k" * 65_536,
+            b"",
+            "metadata key 0: is 65,536 bytes long, but may be 65,535 at most",
+            id="key",
+        ),
+        pytest.param(
+            b"k",
+            bytes((1 << 24) + 1),
+            "metadata 'k': is 16,777,217 bytes long, but may be 16,777,216 at most",
+            id="value",
+        ),
+    ],
+)
+def test_a_string_beyond_what_any_model_has(
+    tmp_path: Path, key: bytes, value: bytes, message: str
+) -> None:
+    header = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(key)) + key
+    pair = header + struct.pack("<IQ", STRING, len(value)) + value
+    assert message_of(tmp_path, pair) == message
 
 
 def test_the_smallest_file_there_is(tmp_path: Path) -> None:
