@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _SHARED_PREFIX = 4
 
 # isspace() of the C locale, which is what llama.cpp asks.
-_WHITESPACE = " \t\n\v\f\r"
+_WHITESPACE = frozenset(" \t\n\v\f\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,16 @@ def _by_prefix(tokens: Iterable[SpecialToken]) -> dict[str, list[SpecialToken]]:
 
 def _cut(parts: Iterable[str | int], token: SpecialToken) -> Iterator[str | int]:
     for part in parts:
-        if isinstance(part, int) or token.text not in part:
+        if isinstance(part, int):
             yield part
             continue
-        for number, piece in enumerate(part.split(token.text)):
-            if number:
-                yield token.id
-                if token.swallows_space:
-                    piece = piece.lstrip(_WHITESPACE)
-            if piece:
-                yield piece
+        start = 0
+        while (found := part.find(token.text, start)) >= 0:
+            if found > start:
+                yield part[start:found]
+            yield token.id
+            start = found + len(token.text)
+            while token.swallows_space and part[start : start + 1] in _WHITESPACE:
+                start += 1
+        if start < len(part):
+            yield part[start:]

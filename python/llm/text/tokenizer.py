@@ -79,7 +79,7 @@ class Tokenizer:
         return text.removeprefix(" ") if self._vocabulary.add_space_prefix else text
 
     def piece(self, token: int) -> bytes:
-        """The bytes that `token` adds to a text: perhaps half a character, none if it is control."""
+        """The bytes that `token` adds to a text: perhaps half a character; none for control."""
         if token in self._silent_ids:
             return b""
         if self._types[token] == BYTE:
@@ -136,15 +136,20 @@ def _processor(vocabulary: Vocabulary) -> SentencePieceProcessor:
 
 
 def _distinct(tokens: list[bytes]) -> tuple[list[bytes], list[int]]:
-    """The tokens, none empty and none twice, and the ids of those that had to be renamed.
+    """The tokens as SentencePiece takes them, and the ids of those that had to be renamed.
 
-    Of equal tokens the last counts, as in llama.cpp; the others keep their ids and match nothing.
+    It refuses empty pieces, NUL in pieces, and equal ones. Of equal tokens the last counts, as
+    in llama.cpp; the renamed ones keep their ids and match nothing.
     """
     ids = dict(zip(tokens, range(len(tokens)), strict=True))
     pieces = tokens.copy()
-    if len(ids) == len(tokens) and b"" not in ids:
+    if len(ids) == len(tokens) and b"" not in ids and b"\0" not in b"".join(tokens):
         return pieces, []
-    hidden = [token for token, piece in enumerate(pieces) if not piece or ids[piece] != token]
+    hidden = [
+        token
+        for token, piece in enumerate(pieces)
+        if not piece or b"\0" in piece or ids[piece] != token
+    ]
     for token in hidden:
         pieces[token] = _unused_name(token, ids)
     return pieces, hidden

@@ -80,8 +80,8 @@ class Vocabulary:
             raise ModelFileError(metadata.path, "tokenizer.ggml.tokens", "is empty")
         scores = _column(metadata, "tokenizer.ggml.scores", size, 0.0).astype(np.float32)
         types = _column(metadata, "tokenizer.ggml.token_type", size, NORMAL).astype(np.uint8)
-        eos_id = _token_id(metadata, "eos", size, 2)
-        ends = {eos_id, _token_id(metadata, "eot", size), _token_id(metadata, "eom", size)}
+        eos_id = _token_id(metadata, "eos", types, 2)
+        ends = {eos_id, _token_id(metadata, "eot", types), _token_id(metadata, "eom", types)}
         markers = [token for token, text in enumerate(tokens) if text in END_MARKERS]
         ends.update(
             token
@@ -94,7 +94,7 @@ class Vocabulary:
             tokens=tokens,
             scores=scores,
             types=types,
-            bos_id=_token_id(metadata, "bos", size, 1),
+            bos_id=_token_id(metadata, "bos", types, 1),
             eos_id=eos_id,
             unknown_id=metadata.int("tokenizer.ggml.unknown_token_id", 0, maximum=size - 1),
             end_ids=frozenset(end for end in ends if end is not None),
@@ -140,7 +140,10 @@ def _column(metadata: "Metadata", key: str, size: int, default: float) -> NDArra
     return column
 
 
-def _token_id(metadata: "Metadata", role: str, size: int, default: int | None = None) -> int | None:
-    if default is not None and default >= size:
+def _token_id(
+    metadata: "Metadata", role: str, types: NDArray[np.uint8], default: int | None = None
+) -> int | None:
+    """The id for `role`; `default` stands in only if that token is a control token."""
+    if default is not None and (default >= len(types) or types[default] != CONTROL):
         default = None
-    return metadata.int(f"tokenizer.ggml.{role}_token_id", default, maximum=size - 1)
+    return metadata.int(f"tokenizer.ggml.{role}_token_id", default, maximum=len(types) - 1)
