@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from llm.text.chat_format import Message
 
 RANDOM_SEED = -1
-EXECUTORS = ("auto", "reference", "dispatch")
 
 # name -> lowest and highest value that makes sense
 SAMPLING_RANGES = {
@@ -65,12 +64,6 @@ class LoadSpec:
     def __post_init__(self) -> None:
         if not self.path:
             raise RequestError("model_path is empty; it must name a GGUF file")
-        if self.executor not in EXECUTORS:
-            raise RequestError(
-                f"executor is '{self.executor}'; it must be one of {', '.join(EXECUTORS)}"
-            )
-        if self.context_length < 2:
-            raise RequestError(f"context_length is {self.context_length}; it must be 2 or more")
 
 
 @dataclass(frozen=True, slots=True)

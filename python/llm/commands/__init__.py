@@ -1,0 +1,1 @@
+"""What `./llm` runs inside the engine. Each module has `main(node, args)`; see `arguments`."""

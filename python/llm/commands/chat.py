@@ -1,0 +1,80 @@
+"""`./llm chat` without a window: one answer to --prompt, or a conversation in the terminal.
+
+Uses the LLM node in the tree, as a game would.
+"""
+
+import json
+from typing import Any
+
+from godot import Engine
+from llm.commands.arguments import parse
+from llm.commands.output import Output, reports_errors
+from llm.commands.terminal_chat import TerminalChat
+from llm.nodes import LLM
+
+FRAMES_PER_SECOND = 60  # without a limit a headless engine keeps a core busy with empty frames
+
+# option -> property, where it is given
+PROPERTIES = ("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor")
+
+
+@reports_errors
+def main(node: Any, args: list[str]) -> int | None:
+    """Ends by quitting the tree, with status 1 when there was no answer."""
+    options = parse("chat", args)
+    Engine.max_fps = FRAMES_PER_SECOND
+    llm = LLM()
+    llm.model_path = options.model or ""
+    for name in PROPERTIES:
+        if getattr(options, name) is not None:
+            setattr(llm, name, getattr(options, name))
+    node.add_child(llm)
+    if options.prompt is None:
+        TerminalChat(llm, Output()).start()
+    else:
+        SingleAnswer(llm, Output(), as_json=options.json).start(options.prompt, raw=options.raw)
+    return None
+
+
+class SingleAnswer:
+    """Asks once, shows the answer as it comes or as one JSON object at the end, and quits."""
+
+    def __init__(self, llm: LLM, output: Output, *, as_json: bool) -> None:
+        self._llm = llm
+        self._output = output
+        self._as_json = as_json
+        self._pieces: list[str] = []
+
+    def start(self, prompt: str, *, raw: bool) -> None:
+        self._llm.response_updated.connect(self._on_updated)
+        self._llm.response_ended.connect(self._on_ended)
+        if raw:
+            self._llm.complete(prompt)
+        else:
+            self._llm.ask(prompt)
+
+    def _on_updated(self, _request: int, text: str) -> None:
+        self._pieces.append(text)
+        if not self._as_json:
+            self._output.write(text)
+
+    def _on_ended(self, _request: int, reason: str) -> None:
+        if reason == "error":
+            self._output.error(self._llm.get_last_error())
+        elif self._as_json:
+            self._output.write(json.dumps(self._facts(reason), ensure_ascii=False) + "\n")
+        else:
+            self._output.write("\n")
+        self._llm.get_tree().quit(1 if reason == "error" else 0)
+
+    def _facts(self, reason: str) -> dict[str, Any]:
+        stats = self._llm.get_stats()
+        return {
+            "text": "".join(self._pieces),
+            "token_ids": stats["token_ids"],
+            "prompt_tokens": stats["prompt_tokens"],
+            "finish_reason": reason,
+            "device": stats["device"],
+            "executor": stats["executor"],
+            "timings": {name: stats[name] for name in ("load_s", "prompt_tps", "decode_tps")},
+        }

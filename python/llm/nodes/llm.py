@@ -1,0 +1,348 @@
+"""The node that a game drops into a scene. Turns what its client reports into signals.
+
+It decides nothing about inference and waits for nothing: see `llm.generate`.
+"""
+
+from typing import Any
+
+import godot
+from godot import (
+    ENUM,
+    FILE,
+    MULTILINE_TEXT,
+    RANGE,
+    Engine,
+    Node,
+    PackedStringArray,
+    ProjectSettings,
+    export,
+    exposed,
+    signal,
+)
+from llm.errors import RequestError
+from llm.generate.client import Client, new_request_id
+from llm.generate.events import (
+    COMPLETE,
+    Ended,
+    Event,
+    Loaded,
+    LoadFailed,
+    LoadProgressed,
+    Updated,
+)
+from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.nodes.shared_worker import shared_worker
+
+
+@exposed
+class LLM(Node):
+    """Runs a language model inside the game and answers prompts.
+
+    Set [member model_path], connect [signal response_updated] and [signal response_ended], and call
+    [method ask]. The model loads with the first request, or earlier with [method start_worker].
+    Loading and generating happen on a worker thread; every signal comes on the main thread, in
+    [method Node._process], so while a pause stops this node its signals wait.
+
+    Every request gets an id, and ends with exactly one [signal response_ended]. The node must be
+    inside the tree; leaving it cancels what runs and unloads the model, the history stays. In the
+    editor nothing is loaded.
+    """
+
+    model_path = export(
+        str,
+        default="",
+        hint=FILE,
+        hint_string="*.gguf",
+        doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
+        "the next [method start_worker] or request.",
+    )
+    system_prompt = export(
+        str,
+        default="",
+        hint=MULTILINE_TEXT,
+        doc="Tells the model who it is, ahead of every conversation. It is no part of the history; "
+        "a history that begins with a message of role system replaces it.",
+    )
+    context_length = export(
+        int,
+        default=4096,
+        hint=RANGE,
+        hint_string="16,131072,1,or_greater",
+        doc="How many tokens the conversation and the answer may have together. More costs memory. "
+        "Cut to what the model was made for. Taken up like [member model_path].",
+    )
+    max_tokens = export(
+        int,
+        default=512,
+        hint=RANGE,
+        hint_string="0,8192,1,or_greater",
+        doc="The most tokens of one answer; 0 is as many as the context holds.",
+    )
+    temperature = export(
+        float,
+        default=0.8,
+        hint=RANGE,
+        hint_string="0,2,0.01,or_greater",
+        doc="Higher is more surprising; 0 always takes the likeliest token.",
+    )
+    top_k = export(
+        int,
+        default=40,
+        hint=RANGE,
+        hint_string="0,256,1,or_greater",
+        doc="Draw from the k likeliest tokens only; 0 is off.",
+    )
+    top_p = export(
+        float,
+        default=0.95,
+        hint=RANGE,
+        hint_string="0,1,0.01",
+        doc="Draw from the fewest tokens that together have this probability; 1 is off.",
+    )
+    min_p = export(
+        float,
+        default=0.05,
+        hint=RANGE,
+        hint_string="0,1,0.01",
+        doc="Draw from tokens at least this fraction as likely as the likeliest; 0 is off.",
+    )
+    repeat_penalty = export(
+        float,
+        default=1.0,
+        hint=RANGE,
+        hint_string="0.5,2,0.01,or_greater",
+        doc="Above 1, tokens among the latest 64 become less likely; 1 is off.",
+    )
+    presence_penalty = export(
+        float,
+        default=0.0,
+        hint=RANGE,
+        hint_string="-2,2,0.01,or_less,or_greater",
+        doc="Taken from the logit of each token that is among the latest 64; 0 is off.",
+    )
+    frequency_penalty = export(
+        float,
+        default=0.0,
+        hint=RANGE,
+        hint_string="-2,2,0.01,or_less,or_greater",
+        doc="Taken from the logit of each token, once for each time it is among the latest 64; "
+        "0 is off.",
+    )
+    seed = export(
+        int,
+        default=-1,
+        doc="From 0 up, the same seed gives the same text to the same conversation, exactly so "
+        "after [method reset_context]; -1 is a new one each time.",
+    )
+    stop_words = export(
+        PackedStringArray,
+        default=(),
+        doc="Texts that end an answer where they come up. They are no part of it.",
+    )
+    executor = export(
+        str,
+        default="auto",
+        hint=ENUM,
+        hint_string="auto,reference,dispatch",
+        doc="What runs the model: the GPU (dispatch), the CPU without one (reference), or the GPU "
+        "where there is one (auto). Taken up like [member model_path].",
+    )
+
+    worker_started = signal(
+        doc="The model is loaded; or was, when [method start_worker] was called."
+    )
+    worker_failed = signal(
+        error=str,
+        doc="The model did not load. Requests that waited for it end with reason error. The next "
+        "[method start_worker] or request tries again.",
+    )
+    load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
+    response_updated = signal(
+        id=int, text=str, doc="A new piece of the answer came. The pieces joined are the answer."
+    )
+    response_finished = signal(
+        id=int,
+        text=str,
+        doc="The answer is complete: the whole of it, just before [signal response_ended] with "
+        "reason stop, stop_word or length. Not after a cancel or an error.",
+    )
+    response_ended = signal(
+        id=int,
+        reason=str,
+        doc="The request is over, exactly once for each id. [code]stop[/code]: the model finished; "
+        "[code]stop_word[/code]: one of [member stop_words] came; [code]length[/code]: "
+        "[member max_tokens] or the context is full; [code]cancelled[/code]; [code]error[/code]: "
+        "see [method get_last_error].",
+    )
+
+    _client: Client | None = None
+    _last_error: str = ""
+
+    def start_worker(self) -> None:
+        """Loads the model ahead of the first request, and says [signal worker_started] or
+        [signal worker_failed]. Loaded with the same settings already, it only says so. Another
+        model is replaced; an answer that it was giving is cancelled."""
+        try:
+            self._check_place()
+            self._conversing().load(self._load_spec())
+        except RequestError as problem:
+            self._note_error(str(problem))
+            self.call_deferred("emit_signal", "worker_failed", str(problem))
+
+    def ask(self, text: str) -> int:
+        """Says something in the conversation and has it answered. Gives the request's id.
+
+        While another request runs, the new one ends with reason error and the other goes on. Stop
+        that one first, or wait for its end."""
+        return self._request(text, is_raw=False)
+
+    def complete(self, raw_prompt: str) -> int:
+        """Has the model go on from a text as it stands, without chat format, system prompt or
+        history. Markers such as <start_of_turn> count. Gives the request's id, as [method ask]."""
+        return self._request(raw_prompt, is_raw=True)
+
+    def stop_generation(self) -> None:
+        """Cancels the running request, also while it waits for the model to load. The history keeps
+        the question and what was said so far, or nothing when nothing was. The next request may be
+        made at once."""
+        self._conversing().cancel()
+
+    def reset_context(self) -> None:
+        """Begins a new conversation: empties the history and forgets what was computed. A running
+        request is cancelled and leaves nothing."""
+        self._conversing().reset()
+
+    def get_chat_history(self) -> list[dict[str, str]]:
+        """The conversation, oldest first: a Dictionary with role (user or assistant) and content
+        for each message. A turn appears when its answer has ended."""
+        return self._conversing().conversation.messages()
+
+    def set_chat_history(self, messages: list[Any]) -> None:
+        """Replaces the conversation, in the form of [method get_chat_history]; the first message
+        may have role system. A running request is cancelled and leaves nothing. A bad message is
+        an error, and changes nothing."""
+        try:
+            self._conversing().replace_history(messages)
+        except RequestError as problem:
+            self._note_error(str(problem))
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has for the loaded model; -1 while none is loaded."""
+        info = self._conversing().info
+        return -1 if info is None else len(info.tokenizer.encode(text, add_bos=False))
+
+    def is_answering(self) -> bool:
+        """Whether a request runs, or waits for the model to load."""
+        return self._conversing().is_answering
+
+    def is_loading(self) -> bool:
+        """Whether a model is being loaded."""
+        return self._conversing().is_loading
+
+    def get_last_error(self) -> str:
+        """Why the latest load or request failed, in one line; empty when none has."""
+        return self._last_error
+
+    def get_stats(self) -> dict[str, Any]:
+        """The loaded model and the running or latest answer, for a status bar.
+
+        [code]model, architecture, device, executor[/code]: texts, empty while nothing is loaded.
+        [code]context_length, memory_bytes, load_s[/code]: of the loaded model, else 0.
+        [code]context_used, prompt_tokens, cached_tokens[/code] (of the prompt, not computed
+        again)[code], generated_tokens, prompt_tps, decode_tps[/code] (tokens a second)[code],
+        token_ids, thread[/code] (the name of the one that computed): of the answer."""
+        client = self._conversing()
+        info, answer = client.info, client.stats
+        return {
+            "model": info.name if info else "",
+            "architecture": info.architecture if info else "",
+            "device": info.device if info else "",
+            "executor": info.executor if info else "",
+            "context_length": info.context_length if info else 0,
+            "memory_bytes": info.memory_bytes if info else 0,
+            "load_s": info.load_s if info else 0.0,
+            "context_used": answer.context_used,
+            "prompt_tokens": answer.prompt_tokens,
+            "cached_tokens": answer.cached_tokens,
+            "generated_tokens": answer.generated_tokens,
+            "prompt_tps": answer.prompt_tps,
+            "decode_tps": answer.decode_tps,
+            "token_ids": list(client.token_ids),
+            "thread": answer.thread,
+        }
+
+    def _process(self, delta: float) -> None:
+        if self._client is not None:
+            for event in self._client.poll():
+                self._tell(event)
+
+    def _exit_tree(self) -> None:
+        if self._client is not None:
+            for event in self._client.close():
+                self._tell(event)
+
+    def _request(self, prompt: str, *, is_raw: bool) -> int:
+        request_id = new_request_id()
+        client = self._conversing()
+        try:
+            self._check_place()
+            spec, options = self._load_spec(), self._answer_options()
+            if is_raw:
+                client.complete(request_id, prompt, spec, options)
+            else:
+                client.ask(request_id, prompt, self.system_prompt, spec, options)
+        except RequestError as problem:
+            self._note_error(f"request {request_id}: {problem}")
+            # Deferred, as the caller does not know the id yet.
+            self.call_deferred("emit_signal", "response_ended", request_id, "error")
+        return request_id
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case LoadProgressed(fraction):
+                self.load_progress.emit(fraction)
+            case Loaded():
+                self.worker_started.emit()
+            case LoadFailed(error, details):
+                self._note_error(error, details)
+                self.worker_failed.emit(error)
+            case Updated(request_id, text) if text:
+                self.response_updated.emit(request_id, text)
+            case Ended(request_id, reason, text):
+                if event.error:
+                    self._note_error(f"request {request_id}: {event.error}", event.details)
+                if reason in COMPLETE:
+                    self.response_finished.emit(request_id, text)
+                self.response_ended.emit(request_id, reason)
+
+    def _note_error(self, error: str, details: str = "") -> None:
+        self._last_error = error
+        godot.log_error(f"{error}\n{details}".rstrip())
+
+    def _conversing(self) -> Client:
+        if self._client is None:
+            self._client = Client(shared_worker)
+        return self._client
+
+    def _check_place(self) -> None:
+        if Engine.is_editor_hint():
+            raise RequestError("the editor loads no model; run the scene")
+        if not self.is_inside_tree():
+            raise RequestError("the node is not inside the tree; add it first")
+
+    def _load_spec(self) -> LoadSpec:
+        path = self.model_path and ProjectSettings.globalize_path(self.model_path)
+        return LoadSpec(path, self.executor, self.context_length)
+
+    def _answer_options(self) -> AnswerOptions:
+        sampling = SamplingParams(
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            repeat_penalty=self.repeat_penalty,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            seed=self.seed,
+        )
+        return AnswerOptions(sampling, self.max_tokens, tuple(self.stop_words))

@@ -1,0 +1,38 @@
+"""The one worker of this process, started when a node first needs it."""
+
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import godot
+from llm.generate.worker import Worker
+
+if TYPE_CHECKING:
+    from llm.generate.model import Model
+
+_worker: Worker | None = None
+
+
+def shared_worker() -> Worker:
+    """Main thread only. The engine's shutdown stops it and waits until everything is freed."""
+    global _worker
+    if _worker is None:
+        _worker = Worker(_load_model, _release_device)
+        godot.on_shutdown(_worker.stop)
+    return _worker
+
+
+def _load_model(
+    path: str, *, executor: str, context_length: int
+) -> "Generator[float, None, Model]":
+    # Called on the worker, so that importing numpy and the rest holds up no frame.
+    from llm.generate.model import load_model
+
+    return load_model(path, executor=executor, context_length=context_length)
+
+
+def _release_device() -> None:
+    """The device belongs to the worker thread, and is freed on it."""
+    module = sys.modules.get("llm.gpu.rendering_device")
+    if module is not None:
+        module.close_device()
