@@ -1,0 +1,76 @@
+#include "runtime_config.h"
+
+#include "platform.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char *trim(char *text) {
+	text += strspn(text, " \t\r\n");
+	size_t length = strlen(text);
+	while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL) {
+		length--;
+	}
+	text[length] = '\0';
+	return text;
+}
+
+static bool store_path(char *target, const char *folder, const char *value) {
+	int length = llm_platform_is_absolute(value)
+			? snprintf(target, LLM_PATH_SIZE, "%s", value)
+			: snprintf(target, LLM_PATH_SIZE, "%s/%s", folder, value);
+	return length > 0 && length < LLM_PATH_SIZE;
+}
+
+static bool store(LLMRuntimeConfig *config, const char *folder, const char *key, const char *value) {
+	if (strcmp(key, "library") == 0) {
+		return store_path(config->library, folder, value);
+	}
+	if (strcmp(key, "home") == 0) {
+		return store_path(config->home, folder, value);
+	}
+	if (strcmp(key, "path") == 0) {
+		return config->path_count < LLM_MAX_PATHS && store_path(config->paths[config->path_count++], folder, value);
+	}
+	if (strcmp(key, "module") == 0) {
+		int length = snprintf(config->module, LLM_MODULE_SIZE, "%s", value);
+		return length >= 0 && length < LLM_MODULE_SIZE;
+	}
+	return false;
+}
+
+bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char *error, size_t error_size) {
+	memset(config, 0, sizeof(*config));
+	char name[LLM_PATH_SIZE + 16];
+	snprintf(name, sizeof(name), "%s/runtime.cfg", folder);
+
+	FILE *file = fopen(name, "r");
+	if (file == NULL) {
+		snprintf(error, error_size, "there is no %s. Run `./llm setup`, which writes it.", name);
+		return false;
+	}
+	bool done = true;
+	char line[LLM_PATH_SIZE + 64];
+	for (int number = 1; done && fgets(line, sizeof(line), file) != NULL; number++) {
+		char *key = trim(line);
+		if (key[0] == '\0' || key[0] == '#') {
+			continue;
+		}
+		char *equals = strchr(key, '=');
+		if (equals != NULL) {
+			*equals = '\0';
+		}
+		if (equals == NULL || !store(config, folder, trim(key), trim(equals + 1))) {
+			snprintf(error, error_size,
+					"%s:%d: expected `library`, `home`, `path` (at most %d) or `module`, then `= value`. Run `./llm setup`, which writes it anew.",
+					name, number, LLM_MAX_PATHS);
+			done = false;
+		}
+	}
+	fclose(file);
+	if (done && (config->library[0] == '\0' || config->home[0] == '\0' || config->path_count == 0)) {
+		snprintf(error, error_size, "%s: `library`, `home` and `path` must all be there. Run `./llm setup`, which writes it anew.", name);
+		done = false;
+	}
+	return done;
+}

@@ -1,0 +1,79 @@
+#ifndef LLM_INTERFACE_VALUES_H
+#define LLM_INTERFACE_VALUES_H
+
+#include <gdextension_interface.h>
+
+#include <stdbool.h>
+
+/* Everything below is also read by cffi: plain declarations only. */
+
+/* One value on its way between Python and the engine. Many are filled or read for each call across, so that a call
+ * of a method with any number of arguments gives up the GIL once. */
+typedef struct {
+	int32_t type; /* GDExtensionVariantType */
+	GDExtensionBool as_variant; /* the engine wants, or gives, a Variant */
+	GDExtensionBool owned; /* object: the reader owns one reference to it */
+	int64_t length; /* text: bytes of UTF-8; object: its instance id */
+	char *text; /* text: UTF-8; values that were read own it */
+	void *python; /* object: the handle of the Python object behind it, or null */
+	union {
+		int64_t integer;
+		double real;
+		GDExtensionBool boolean;
+		void *object;
+		uint64_t opaque[3]; /* an engine value, a Variant included; object: opaque[1] is the identity of its class's name */
+	};
+} Value;
+
+/* Fetches constructors, destructors and the bindings of RefCounted. `token` tells our objects from others'.
+ * Null, or the name of what this engine lacks. */
+const char *values_load(void *token, int64_t reference_hash, int64_t init_ref_hash);
+
+/* Fetches the built-in methods `size`, and `resize` (of a Dictionary: `keys`), of a container type. */
+const char *values_load_container(int32_t type, int64_t size_hash, int64_t change_hash);
+
+/* From here on nothing of the engine is touched any more: destroying and releasing do nothing. */
+void values_close(void);
+
+/* `slot` -> the engine's value of that type, by its own constructor, copy constructor and destructor. */
+void value_create(int32_t type, void *slot);
+void value_copy(int32_t type, void *slot, const void *source);
+void value_destroy(int32_t type, void *slot);
+
+/* Makes the slot what an engine call takes (text -> String, anything -> Variant), and undoes that. */
+void value_open(Value *value);
+void value_shut(Value *value);
+
+/* Makes the slot what an engine call may assign to; then turns what was assigned into plain data. */
+void value_expect(Value *value);
+void value_take(Value *value);
+
+/* Reads engine memory, which stays as it is. Frees what reads allocated for text. */
+void values_read_variants(const GDExtensionConstVariantPtr *variants, int64_t count, Value *values);
+void values_read_pointers(const GDExtensionConstTypePtr *pointers, int64_t count, Value *values);
+void values_free(Value *values, int64_t count);
+
+/* Assigns to engine memory that holds an initialised Variant, or an initialised value of type `declared`. */
+void value_write_variant(Value *value, GDExtensionVariantPtr target);
+void value_write_pointer(Value *value, int32_t declared, GDExtensionBool is_reference, GDExtensionTypePtr target);
+
+/* Of an Array, a Dictionary or a packed array. */
+int64_t container_size(int32_t type, const void *container);
+void container_resize(int32_t type, void *container, int64_t size);
+
+/* `array` and `dictionary` are slots; a dictionary's values alternate: key, value, key, value … */
+void array_fill(void *array, Value *values, int64_t count);
+void array_read(const void *array, int64_t count, Value *values);
+void dictionary_fill(void *dictionary, Value *values, int64_t count);
+void dictionary_read(const void *dictionary, int64_t count, Value *values);
+void packed_strings_fill(void *strings, Value *values, int64_t count);
+void packed_strings_read(const void *strings, int64_t count, Value *values);
+
+/* Reference counting of RefCounted objects. Releasing the last reference destroys the object. */
+void object_init_reference(void *object);
+void object_release(void *object);
+
+/* What Python needs to know of an object: instance id, its own object, and a reference where it is RefCounted. */
+void object_identify(Value *value);
+
+#endif

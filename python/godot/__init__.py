@@ -1,0 +1,86 @@
+"""Godot 4 for Python: engine classes, and Python classes as nodes. Knows nothing of language models.
+
+    interface      the engine's C functions, names and version
+    api            the engine's classes as data, with method hashes
+    variant        Python values <-> engine values
+    packed         packed arrays, in engine memory
+    objects        engine objects and classes as Python objects and classes
+    callables      Python callables in the engine, the engine's in Python
+    signals        signals as attributes
+    exports        what a class declares: properties, signals, methods
+    registration   a Python class -> a class of the engine
+    instances      instances of such classes, and what the engine calls in them
+    compute        a table of compute dispatches, played without Python in between
+    log            the engine's log
+    docs           the editor's help
+    startup        what the extension calls
+
+Everything is imported on first use, so that this package can be imported without an engine.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .callables import Callable as Callable
+    from .exports import export as export
+    from .exports import signal as signal
+    from .instances import on_shutdown as on_shutdown
+    from .log import log_error as log_error
+    from .log import print as print
+    from .objects import FreedObjectError as FreedObjectError
+    from .objects import Object as Object
+    from .packed import PackedByteArray as PackedByteArray
+    from .packed import PackedFloat32Array as PackedFloat32Array
+    from .packed import PackedInt32Array as PackedInt32Array
+    from .packed import PackedStringArray as PackedStringArray
+    from .registration import exposed as exposed
+    from .variant import RID as RID
+    from .variant import NodePath as NodePath
+    from .variant import StringName as StringName
+
+    class Node(Object):
+        """Enough of the engine's class for a type checker; at run time it is the real one."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+# Which module a name comes from. What is not here is an engine class, a singleton or a global constant.
+_MODULES = {
+    "Callable": "callables",
+    "export": "exports",
+    "signal": "exports",
+    "on_shutdown": "instances",
+    "log_error": "log",
+    "print": "log",
+    "FreedObjectError": "objects",
+    "Object": "objects",
+    "PackedByteArray": "packed",
+    "PackedFloat32Array": "packed",
+    "PackedInt32Array": "packed",
+    "PackedStringArray": "packed",
+    "exposed": "registration",
+    "RID": "variant",
+    "NodePath": "variant",
+    "StringName": "variant",
+}
+
+# Property hints by the names that declarations use: `hint=FILE` is PROPERTY_HINT_FILE.
+_HINTS = ("FILE", "DIR", "GLOBAL_FILE", "GLOBAL_DIR", "RANGE", "ENUM", "MULTILINE_TEXT", "PLACEHOLDER_TEXT")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    import importlib
+
+    if name in _MODULES:
+        value = getattr(importlib.import_module(f"godot.{_MODULES[name]}"), name)
+    elif name in _HINTS:
+        value = getattr(importlib.import_module("godot.api"), "constant")(f"PROPERTY_HINT_{name}")
+    else:
+        value = getattr(importlib.import_module("godot.objects"), "lookup")(name)
+    globals()[name] = value
+    return value

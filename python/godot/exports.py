@@ -1,0 +1,218 @@
+"""What an exposed class declares: properties, signals, and methods by their annotations."""
+
+from __future__ import annotations
+
+from . import api
+from .interface import OBJECT, TYPES
+from .signals import SignalOfClass
+from .variant import NIL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable as Function
+    from typing import Any
+
+# Names in annotations and declarations -> names in extension_api.json. Engine classes go by their own.
+_PYTHON_NAMES = {
+    "None": "",
+    "NoneType": "",
+    "str": "String",
+    "list": "Array",
+    "tuple": "Array",
+    "dict": "Dictionary",
+    "bytes": "PackedByteArray",
+    "bytearray": "PackedByteArray",
+}
+
+HAS_EXTRA_ARGUMENTS = 0x04 | 0x08  # CO_VARARGS | CO_VARKEYWORDS
+
+
+class Type:
+    """A declared type: what the engine is told, and how a given value is made to fit it."""
+
+    __slots__ = ("class_name", "is_reference", "is_variant", "kind", "name")
+
+    def __init__(self, declared: Any) -> None:
+        text = declared if isinstance(declared, str) else getattr(declared, "__name__", "Any")
+        text = text.strip().strip("\"'").partition("[")[0].rpartition(".")[2]
+        if "|" in text:
+            options = [part.strip() for part in text.split("|") if part.strip() != "None"]
+            text = options[0] if len(options) == 1 and options[0] in api.CLASSES else "Any"
+        name = _PYTHON_NAMES.get(text, text)
+        self.name = name
+        self.class_name = ""
+        self.is_variant = False
+        self.is_reference = False
+        if name in TYPES:
+            self.kind = TYPES[name]
+        elif name in api.CLASSES or name in exposed_names:
+            self.kind = OBJECT
+            self.class_name = name
+            self.is_reference = api.is_ref_counted(name)
+        else:
+            self.kind = NIL
+            self.is_variant = True
+
+    def fit(self, value: Any) -> Any:
+        """`value` as the declared type has it; raises TypeError where it does not fit."""
+        convert = _FIT.get(self.name)
+        return value if convert is None else convert(value)
+
+
+# Classes registered so far, so that annotations may name them.
+exposed_names: set[str] = set()
+
+
+def _fit_int(value: Any) -> int:
+    if isinstance(value, (int, float)):
+        return int(value)
+    raise TypeError(f"expected int, found {type(value).__name__}")
+
+
+def _fit_float(value: Any) -> float:
+    if isinstance(value, (int, float)):
+        return float(value)
+    raise TypeError(f"expected float, found {type(value).__name__}")
+
+
+def _fit_str(value: Any) -> str:
+    if isinstance(value, str):
+        return value if type(value) is str else str(value)
+    raise TypeError(f"expected str, found {type(value).__name__}")
+
+
+def _fit_bool(value: Any) -> bool:
+    if isinstance(value, (bool, int, float)):
+        return bool(value)
+    raise TypeError(f"expected bool, found {type(value).__name__}")
+
+
+def _fit_list(value: Any) -> list[Any]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise TypeError(f"expected list, found {type(value).__name__}")
+    return value if isinstance(value, list) else list(value)
+
+
+def _fit_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, dict):
+        return value
+    raise TypeError(f"expected dict, found {type(value).__name__}")
+
+
+_FIT: dict[str, Function[[Any], Any]] = {
+    "int": _fit_int,
+    "float": _fit_float,
+    "String": _fit_str,
+    "bool": _fit_bool,
+    "Array": _fit_list,
+    "PackedStringArray": _fit_list,
+    "Dictionary": _fit_dict,
+}
+
+_EMPTY: dict[str, Any] = {
+    "int": 0,
+    "float": 0.0,
+    "String": "",
+    "bool": False,
+    "Array": [],
+    "PackedStringArray": [],
+    "Dictionary": {},
+    "PackedByteArray": b"",
+}
+
+
+class export:  # noqa: N801 (reads as a declaration, in godot-python's own spelling)
+    """A property that the inspector shows and scenes save; a descriptor with one value an instance.
+
+        temperature = export(float, default=0.8, hint=RANGE, hint_string="0,2,0.05", doc="…")
+
+        @temperature.setter
+        def temperature(self, value: float) -> float:
+            return max(0.0, value)  # what is stored
+    """
+
+    def __init__(
+        self,
+        type: Any,
+        default: Any = None,
+        *,
+        hint: int = 0,
+        hint_string: str = "",
+        doc: str = "",
+        group: str = "",
+    ) -> None:
+        self.type = Type(type)
+        self.default = _EMPTY.get(self.type.name) if default is None else default
+        self.hint = hint
+        self.hint_string = hint_string
+        self.doc = doc
+        self.group = group
+        self.name = ""
+        self._change: Function[[Any, Any], Any] | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def setter(self, function: Function[[Any, Any], Any]) -> Any:
+        """`function(self, value)` returns what is stored whenever the property is set."""
+        self._change = function
+        return self
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        values = instance.__dict__
+        if self.name not in values:
+            default = self.default
+            values[self.name] = default.copy() if isinstance(default, (list, dict)) else default
+        return values[self.name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        value = self.type.fit(value)
+        instance.__dict__[self.name] = value if self._change is None else self._change(instance, value)
+
+
+class signal(SignalOfClass):  # noqa: N801 (as above)
+    """A signal: `signal(id=int, text=str, doc="…")`, or by names alone `signal("text")`."""
+
+    __slots__ = ("arguments", "doc")
+
+    def __init__(self, *names: str, doc: str = "", **types: Any) -> None:
+        super().__init__("")
+        self.doc = doc
+        self.arguments = [(name, Type("Any")) for name in names]
+        self.arguments += [(name, Type(declared)) for name, declared in types.items()]
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+class Method:
+    """A method that the engine may call."""
+
+    __slots__ = ("arguments", "defaults", "doc", "function", "name", "required", "result", "where")
+
+    def __init__(self, class_name: str, name: str, function: Any) -> None:
+        code = function.__code__
+        annotations = function.__annotations__
+        names = code.co_varnames[1 : code.co_argcount]
+        self.name = name
+        self.where = f"{class_name}.{name}"
+        self.function = function
+        self.arguments = [(argument, Type(annotations.get(argument, "Any"))) for argument in names]
+        self.defaults: tuple[Any, ...] = function.__defaults__ or ()
+        self.required = len(names) - len(self.defaults)
+        self.result = Type(annotations.get("return", "None"))
+        self.doc = function.__doc__ or ""
+
+
+def find_methods(cls: type) -> list[Method]:
+    """The public methods with annotations that `cls` itself defines; not those with * or ** arguments."""
+    return [
+        Method(cls.__name__, name, function)
+        for name, function in cls.__dict__.items()
+        if not name.startswith("_")
+        and type(function) is type(find_methods)
+        and function.__annotations__
+        and not function.__code__.co_flags & HAS_EXTRA_ARGUMENTS
+    ]

@@ -1,0 +1,159 @@
+"""Instances of exposed classes: the engine makes and frees them, and calls notifications and virtual methods in them.
+
+A Python instance lives as long as the engine's object: `_alive` holds it, `on_free_instance` lets it go. Both directions
+go through one handle: the engine stores it with the object, `ffi.from_handle` turns it into the instance.
+"""
+
+from __future__ import annotations
+
+from . import api, interface
+from .exports import Type
+from .interface import ffi, identity, lib, string_name
+from .log import report_exception
+from .objects import POSTINITIALIZE
+from .variant import TYPED_WRITERS, read_all, write_variant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable as Function
+    from typing import Any
+
+_alive: dict[int, Any] = {}  # address of a handle -> the handle, which holds the instance
+_no_callbacks = ffi.new("GDExtensionInstanceBindingCallbacks *")
+_shutdown: list[Function[[], None]] = []
+
+
+def on_shutdown(callback: Function[[], None]) -> None:
+    """Calls `callback` before the extension ends, e.g. to stop threads. Last added, first called."""
+    _shutdown.append(callback)
+
+
+def shut_down() -> None:
+    while _shutdown:
+        callback = _shutdown.pop()
+        try:
+            callback()
+        except BaseException:
+            report_exception("on_shutdown")
+
+
+class Virtual:
+    """A virtual method of the engine that a Python class overrides."""
+
+    __slots__ = ("function", "handle", "name", "result", "types")
+
+    def __init__(self, where: str, function: Any, result: str, types: tuple[str, ...]) -> None:
+        self.name = where
+        self.function = function
+        self.result = Type(result) if result else None
+        self.types = [Type(kind) for kind in types]
+        self.handle = ffi.new_handle(self)
+
+
+class ClassRecord:
+    """What the engine's callbacks need to know of one exposed class."""
+
+    __slots__ = ("cls", "handle", "name", "native_parent", "virtuals")
+
+    def __init__(self, cls: type, native_parent: str) -> None:
+        self.cls = cls
+        self.name = cls.__name__
+        self.native_parent = native_parent
+        self.virtuals = _find_virtuals(cls, native_parent)
+        self.handle = ffi.new_handle(self)
+
+
+def _find_virtuals(cls: type, native_parent: str) -> dict[int, Virtual]:
+    """By the identity of their names: the engine asks for a dozen whenever it makes a node."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        for name, function in base.__dict__.items():
+            if name.startswith("_") and not name.startswith("__") and callable(function):
+                signature = api.find_virtual(native_parent, name)
+                if signature is not None:
+                    found[identity(string_name(name))] = Virtual(f"{cls.__name__}.{name}", function, *signature)
+    return found
+
+
+def create_instance(record: ClassRecord, notify: bool = True) -> Any:
+    """A new object of the engine with its Python instance. An exception in `__init__` is reported."""
+    pointer = lib.classdb_construct_object2(string_name(record.native_parent))
+    instance = object.__new__(record.cls)
+    handle = ffi.new_handle(instance)
+    _alive[int(ffi.cast("intptr_t", handle))] = handle
+    instance._pointer = pointer
+    instance._id = instance._check = lib.object_get_instance_id(pointer)
+    lib.object_set_instance(pointer, string_name(record.name), handle)
+    lib.object_set_instance_binding(pointer, interface.library, handle, _no_callbacks)
+    try:
+        instance.__init__()
+    except BaseException:
+        report_exception(f"{record.name}.__init__")
+    if notify:
+        instance.notification(POSTINITIALIZE)
+    return instance
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_create_instance(userdata: Any, notify: int) -> Any:
+    try:
+        return create_instance(ffi.from_handle(userdata), notify != 0)._pointer
+    except BaseException:
+        report_exception("create_instance")
+        return ffi.NULL
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_free_instance(userdata: Any, handle: Any) -> None:
+    _alive.pop(int(ffi.cast("intptr_t", handle)), None)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_notification(handle: Any, what: int, is_reversed: int) -> None:
+    instance = ffi.from_handle(handle)
+    try:
+        instance._notification(what)
+    except BaseException:
+        report_exception(f"{type(instance).__name__}._notification")
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_find_virtual(userdata: Any, name: Any, hash: int) -> Any:
+    found = ffi.from_handle(userdata).virtuals.get(identity(name))
+    return ffi.NULL if found is None else found.handle
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_call_virtual(handle: Any, name: Any, userdata: Any, arguments: Any, result: Any) -> None:
+    virtual = ffi.from_handle(userdata)
+    try:
+        returned = virtual.function(ffi.from_handle(handle), *read_pointers(arguments, virtual.types))
+        if virtual.result is not None:
+            write_pointer(result, returned, virtual.result)
+    except BaseException:
+        report_exception(virtual.name)
+
+
+def read_pointers(arguments: Any, types: list[Type]) -> list[Any]:
+    """The Python values of typed arguments."""
+    count = len(types)
+    if not count:
+        return []
+    values = ffi.new("Value[]", count)
+    for i, declared in enumerate(types):
+        values[i].type = declared.kind
+        values[i].as_variant = declared.is_variant
+    lib.values_read_pointers(arguments, count, values)
+    return read_all(values, count)
+
+
+def write_pointer(target: Any, returned: Any, declared: Type) -> None:
+    """Assigns a result to typed engine memory; raises TypeError where it does not fit."""
+    value = ffi.new("Value *")
+    keep: list[Any] = []
+    if declared.is_variant or declared.class_name:
+        write_variant(value, returned, keep)
+        value.as_variant = declared.is_variant
+    else:
+        TYPED_WRITERS[declared.name](value, returned, keep)
+    lib.value_write_pointer(value, declared.kind, declared.is_reference, target)

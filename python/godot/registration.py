@@ -1,0 +1,231 @@
+"""A Python class -> a class of the engine, with properties, methods, signals and documentation.
+
+Classes are registered as runtime classes: in the editor the engine puts a placeholder in edited scenes, which shows and
+saves the properties but runs no Python. `exposed(tool=True)` is for classes that must run there.
+"""
+
+from __future__ import annotations
+
+from .exports import Method, Type, export, exposed_names, find_methods, signal
+from .instances import ClassRecord, create_instance, read_pointers, write_pointer
+from .interface import OBJECT, ffi, lib, string, string_name
+from .log import report_exception
+from .objects import Object, add_class
+from . import api, interface
+from .variant import NIL, read_all, write_variant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+USAGE_DEFAULT = 6  # stored and shown in the inspector
+USAGE_NIL_IS_VARIANT = 131072
+INVALID_METHOD, INVALID_ARGUMENT, TOO_MANY_ARGUMENTS, TOO_FEW_ARGUMENTS = 1, 2, 3, 4
+
+
+class Registered:
+    """One exposed class, as the editor's help and the end of the extension need it."""
+
+    def __init__(self, cls: type, parent: str, record: ClassRecord) -> None:
+        self.cls = cls
+        self.parent = parent
+        self.record = record
+        self.exports = [value for value in cls.__dict__.values() if isinstance(value, export)]
+        self.signals = [value for value in cls.__dict__.values() if isinstance(value, signal)]
+        self.methods = find_methods(cls)
+        self.handles: list[Any] = []  # what the engine holds addresses of
+
+
+registered: dict[str, Registered] = {}  # parents before children
+
+
+def exposed(cls: Any = None, *, tool: bool = False) -> Any:
+    """Makes a Python class that inherits an engine class one of the engine's own, at once."""
+    if cls is None:
+        return lambda wrapped: exposed(wrapped, tool=tool)
+    name = cls.__name__
+    parent = cls.__mro__[1].__name__
+    native_parent = next((base.__name__ for base in cls.__mro__ if base.__name__ in api.CLASSES), None)
+    if native_parent is None or not issubclass(cls, Object):
+        raise TypeError(f"{name} must inherit an engine class, such as Node")
+    if parent not in api.CLASSES and parent not in registered:
+        raise TypeError(f"{name} inherits {parent}, which is neither the engine's nor exposed")
+    if api.is_ref_counted(native_parent):
+        raise TypeError(f"{name} inherits {native_parent}: exposed classes cannot be RefCounted, use Node or Object")
+    if name in registered or name in api.CLASSES:
+        raise TypeError(f"there is a class {name} already")
+    exposed_names.add(name)
+    record = ClassRecord(cls, native_parent)
+    entry = Registered(cls, parent, record)
+    _register_class(entry, is_runtime=not tool)
+    cls._create_instance = staticmethod(lambda: create_instance(record))
+    registered[name] = entry
+    add_class(name, cls)
+    for prop in entry.exports:
+        _register_property(entry, prop)
+    for declared in entry.signals:
+        infos, _ = _property_infos(declared.arguments)
+        lib.classdb_register_extension_class_signal(
+            interface.library, string_name(name), string_name(declared.name), infos, len(declared.arguments)
+        )
+    for method in entry.methods:
+        _register_method(entry, method)
+    return cls
+
+
+def unregister_all() -> None:
+    """Children before parents, as the engine demands."""
+    for name in reversed(list(registered)):
+        lib.classdb_unregister_extension_class(interface.library, string_name(name))
+    registered.clear()
+
+
+def _register_class(entry: Registered, is_runtime: bool) -> None:
+    info = ffi.new("GDExtensionClassCreationInfo4 *")
+    info.is_exposed = 1
+    info.is_runtime = is_runtime
+    icon = getattr(entry.cls, "ICON", "")
+    if icon:
+        info.icon_path = string(icon)
+    info.create_instance_func = lib.on_create_instance
+    info.free_instance_func = lib.on_free_instance
+    if hasattr(entry.cls, "_notification"):
+        info.notification_func = lib.on_notification
+    info.get_virtual_call_data_func = lib.on_find_virtual
+    info.call_virtual_with_data_func = lib.on_call_virtual
+    info.class_userdata = entry.record.handle
+    lib.classdb_register_extension_class4(
+        interface.library, string_name(entry.record.name), string_name(entry.parent), info
+    )
+
+
+def _fill_property_info(info: Any, name: str, declared: Type, hint: int = 0, hint_string: str = "") -> None:
+    info.type = declared.kind
+    info.name = string_name(name)
+    info.class_name = string_name(declared.class_name)
+    info.hint = hint
+    info.hint_string = string(hint_string)
+    info.usage = USAGE_DEFAULT | (USAGE_NIL_IS_VARIANT if declared.is_variant else 0)
+
+
+def _property_infos(arguments: list[tuple[str, Type]]) -> tuple[Any, Any]:
+    count = max(len(arguments), 1)
+    infos = ffi.new("GDExtensionPropertyInfo[]", count)
+    for i, (name, declared) in enumerate(arguments):
+        _fill_property_info(infos[i], name, declared)
+    return infos, ffi.new("GDExtensionClassMethodArgumentMetadata[]", count)
+
+
+def _register_property(entry: Registered, prop: export) -> None:
+    getter = _accessor(entry, f"get_{prop.name}", [], prop.type, lambda self: prop.__get__(self, type(self)))
+    setter = _accessor(entry, f"set_{prop.name}", [("value", prop.type)], Type("None"), prop.__set__)
+    for method in (getter, setter):
+        _register_method(entry, method)
+    library, class_name = interface.library, string_name(entry.record.name)
+    if prop.group:
+        lib.classdb_register_extension_class_property_group(
+            library, class_name, string(prop.group), string("")
+        )
+    info = ffi.new("GDExtensionPropertyInfo *")
+    _fill_property_info(info, prop.name, prop.type, prop.hint, prop.hint_string)
+    lib.classdb_register_extension_class_property(
+        library, class_name, info, string_name(setter.name), string_name(getter.name)
+    )
+
+
+def _accessor(entry: Registered, name: str, arguments: list[tuple[str, Type]], result: Type, function: Any) -> Method:
+    """The engine wants a property's getter and setter to be methods."""
+    method = Method.__new__(Method)
+    method.name = name
+    method.where = f"{entry.record.name}.{name}"
+    method.function = function
+    method.arguments = arguments
+    method.defaults = ()
+    method.required = len(arguments)
+    method.result = result
+    method.doc = ""
+    return method
+
+
+def _register_method(entry: Registered, method: Method) -> None:
+    handle = ffi.new_handle(method)
+    entry.handles.append(handle)
+    info = ffi.new("GDExtensionClassMethodInfo *")
+    info.name = string_name(method.name)
+    info.method_userdata = handle
+    info.call_func = lib.on_call_method
+    info.ptrcall_func = lib.on_call_method_typed
+    info.method_flags = lib.GDEXTENSION_METHOD_FLAGS_DEFAULT
+    result_info = ffi.new("GDExtensionPropertyInfo *")
+    if method.result.kind != NIL or method.result.is_variant:
+        _fill_property_info(result_info, "", method.result)
+        info.has_return_value = 1
+        info.return_value_info = result_info
+    infos, metadata = _property_infos(method.arguments)
+    info.argument_count = len(method.arguments)
+    info.arguments_info = infos
+    info.arguments_metadata = metadata
+    defaults = ffi.new("Value[]", max(len(method.defaults), 1))
+    pointers = ffi.new("GDExtensionVariantPtr[]", max(len(method.defaults), 1))
+    keep: list[Any] = []
+    for i, default in enumerate(method.defaults):
+        write_variant(defaults[i], default, keep)
+        lib.value_open(ffi.addressof(defaults[i]))
+        pointers[i] = ffi.addressof(defaults[i], "opaque")
+    info.default_argument_count = len(method.defaults)
+    info.default_arguments = pointers
+    lib.classdb_register_extension_class_method(interface.library, string_name(entry.record.name), info)
+    for i in range(len(method.defaults)):
+        lib.value_shut(ffi.addressof(defaults[i]))
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_call_method(userdata: Any, handle: Any, arguments: Any, count: int, result: Any, error: Any) -> None:
+    method = ffi.from_handle(userdata)
+    declared = method.arguments
+    if count < method.required or count > len(declared):
+        error.error = TOO_FEW_ARGUMENTS if count < method.required else TOO_MANY_ARGUMENTS
+        error.expected = method.required if count < method.required else len(declared)
+        return
+    try:
+        items: list[Any] = []
+        if count:
+            values = ffi.new("Value[]", count)
+            lib.values_read_variants(arguments, count, values)
+            items = read_all(values, count)
+        for i in range(count):
+            try:
+                items[i] = declared[i][1].fit(items[i])
+            except TypeError:
+                error.error = INVALID_ARGUMENT
+                error.argument = i
+                error.expected = declared[i][1].kind
+                return
+        returned = method.function(ffi.from_handle(handle), *items)
+        if returned is not None:
+            value = ffi.new("Value *")
+            keep: list[Any] = []
+            write_result(value, returned, method.result, keep)
+            lib.value_write_variant(value, result)
+    except BaseException:
+        report_exception(method.where)
+
+
+def write_result(value: Any, returned: Any, declared: Type, keep: list[Any]) -> None:
+    """Fills a record with a result as its declared type has it."""
+    from .variant import TYPED_WRITERS
+
+    writer = None if declared.is_variant or declared.kind in (NIL, OBJECT) else TYPED_WRITERS[declared.name]
+    (writer or write_variant)(value, returned, keep)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def on_call_method_typed(userdata: Any, handle: Any, arguments: Any, result: Any) -> None:
+    method = ffi.from_handle(userdata)
+    try:
+        items = read_pointers(arguments, [declared for _, declared in method.arguments])
+        returned = method.function(ffi.from_handle(handle), *items)
+        if method.result.kind != NIL or method.result.is_variant:
+            write_pointer(result, returned, method.result)
+    except BaseException:
+        report_exception(method.where)

@@ -1,0 +1,52 @@
+"""What the extension calls: once for each level of the engine's start, and once at its end.
+
+This is on the path of every start of the engine, in games too: it imports nothing that is not needed there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import interface
+
+SCENE = 2
+EDITOR = 3
+
+
+def initialize(level: int, get_proc_address: int, library: int, module: str) -> None:
+    """Registers classes at the scene level, and their documentation at the editor's."""
+    if level == SCENE:
+        sys.setswitchinterval(0.0005)  # seconds: the main thread must not wait for the worker's Python
+        interface.load(get_proc_address, library)
+        from . import callables, command, packed  # noqa: F401 (they add themselves to the tables)
+
+        if module:
+            _import(module)
+    elif level == EDITOR:
+        from . import docs
+
+        docs.load_help()
+
+
+def _import(module: str) -> None:
+    """Imports what registers the add-on's own classes; a failure is reported, and the engine goes on."""
+    import importlib
+
+    from .log import report_exception
+
+    try:
+        importlib.import_module(module)
+    except BaseException:
+        report_exception(f"import {module}")
+
+
+def deinitialize(level: int, get_proc_address: int, library: int, module: str) -> None:
+    """Stops what Python runs, then takes the classes back. Nothing of the engine is called after this."""
+    from . import instances, registration
+
+    instances.shut_down()
+    registration.unregister_all()
+    interface.unload()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
