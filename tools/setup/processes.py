@@ -21,8 +21,12 @@ def run_logged(
     *,
     environment: Mapping[str, str] | None = None,
     describe: Callable[[str], str | None] = lambda line: line,
+    to_its_end: bool = False,
 ) -> None:
     """Runs the program and shows each line that `describe` makes of its output.
+
+    Ctrl-C ends the program too; with `to_its_end` it is left to finish first, for what would leave
+    the machine in disorder.
 
     All the output lands in `.cache/logs/`; a failure raises SetupError with the last line that
     speaks of an error (else the last line of all) and the log's place.
@@ -32,7 +36,10 @@ def run_logged(
     log_path.parent.mkdir(parents=True, exist_ok=True)
     progress = Progress(title)
     reason = ""
-    with log_path.open("w", encoding="utf-8") as log, _running(command, environment) as process:
+    with (
+        log_path.open("w", encoding="utf-8") as log,
+        _running(command, environment, to_its_end) as process,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
             log.write(line)
@@ -53,7 +60,7 @@ def run_logged(
 
 @contextlib.contextmanager
 def _running(
-    command: Sequence[str | Path], environment: Mapping[str, str] | None
+    command: Sequence[str | Path], environment: Mapping[str, str] | None, to_its_end: bool
 ) -> Iterator["subprocess.Popen[str]"]:
     try:
         process = subprocess.Popen(
@@ -65,7 +72,8 @@ def _running(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            preexec_fn=die_with_parent,
+            start_new_session=to_its_end,
+            preexec_fn=None if to_its_end else die_with_parent,
         )
     except OSError as error:
         raise SetupError(f"{command[0]} does not start: {error.strerror}") from None
@@ -73,6 +81,8 @@ def _running(
         try:
             yield process
         except BaseException:
+            if to_its_end:
+                process.communicate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=5)  # after Ctrl-C it got the signal too
             process.kill()

@@ -56,9 +56,15 @@ def _install(packages: list[str]) -> None:
     options = ["-q", "-y", "-o", "APT::Status-Fd=1", "-o", "DPkg::Lock::Timeout=120"]
     command = ["apt-get", *options, "install", "--no-install-recommends", *packages]
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
+
+    def run(title: str, command: list[str]) -> None:
+        run_logged(title, command, environment=environment, describe=describe_apt, to_its_end=True)
+
     try:
-        run_logged(title, command, environment=environment, describe=describe_apt)
+        run(title, command)
     except SetupError:
-        # a fresh machine has no package lists yet, an old one has stale ones
-        run_logged("reading the package lists", ["apt-get", "-q", "update"])
-        run_logged(title, command, environment=environment, describe=describe_apt)
+        # a fresh machine has no package lists yet, an old one has stale ones,
+        # and an earlier installation may have been cut short
+        run("finishing earlier installations", ["dpkg", "--configure", "-a"])
+        run("reading the package lists", ["apt-get", "-q", "update"])
+        run(title, command)

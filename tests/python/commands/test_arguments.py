@@ -1,0 +1,91 @@
+"""The options of the commands, on both sides of the engine's start."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llm.commands.arguments import COMMANDS, forward, parse
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("chat", [], id="nothing given"),
+        pytest.param(
+            "chat",
+            ["--prompt", "Hi", "--raw", "--max-tokens", "24", "--temperature", "0", "--json"],
+            id="the usual",
+        ),
+        pytest.param("chat", ["--prompt=--raw"], id="a prompt that looks like an option"),
+        pytest.param("chat", ["--prompt="], id="an empty prompt is a prompt"),
+        pytest.param("chat", ["--prompt", "two\nlines, ünïcode"], id="lines and accents"),
+        pytest.param("chat", ["--top-p", "1", "--min-p", "0", "--top-k", "0"], id="filters off"),
+        pytest.param("chat", ["--seed", str(2**63 - 1)], id="the largest seed"),
+        pytest.param("bench", ["--tokens", "8", "--executor", "reference"], id="bench"),
+        pytest.param("perplexity", ["--file", "a b.txt", "--save-logits", "x.npy"], id="files"),
+        pytest.param("info", ["model.gguf", "--json"], id="a positional"),
+    ],
+)
+def test_forwarded_options_read_back_the_same(name: str, words: list[str]) -> None:
+    options = parse(name, words)
+    assert parse(name, forward(name, options)) == options
+
+
+def test_forward_leaves_out_what_was_not_given() -> None:
+    assert forward("chat", parse("chat", ["--temperature", "0"])) == [
+        "--temperature=0.0",
+        "--executor=auto",
+    ]
+
+
+def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse("bench", ["--model", "m.gguf"]).model == str(tmp_path / "m.gguf")
+    home = os.path.expanduser("~")
+    assert parse("info", ["~/m.gguf"]).file == os.path.join(home, "m.gguf")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "problem"),
+    [
+        pytest.param("chat", ["--top-p", "0"], "more than 0, 1 at most", id="top-p of nothing"),
+        pytest.param("chat", ["--top-p", "1.5"], "more than 0, 1 at most", id="top-p over 1"),
+        pytest.param("chat", ["--min-p", "-0.1"], "out of range", id="min-p below 0"),
+        pytest.param("chat", ["--temperature", "warm"], "'warm' is not a number", id="no number"),
+        pytest.param("chat", ["--temperature", "nan"], "out of range", id="not a number at all"),
+        pytest.param("chat", ["--max-tokens", "0"], "1 or more", id="no tokens"),
+        pytest.param("chat", ["--max-tokens", "2.5"], "not a whole number", id="half a token"),
+        pytest.param("chat", ["--executor", "cpu"], "invalid choice", id="unknown executor"),
+        pytest.param("chat", ["--raw"], "--raw needs --prompt", id="raw without a prompt"),
+        pytest.param("chat", ["--json"], "--json needs --prompt", id="json without a prompt"),
+        pytest.param("chat", ["--temp", "1"], "unrecognized", id="no abbreviations"),
+        pytest.param("chat", ["hello"], "unrecognized", id="a stray word"),
+        pytest.param("chat", ["--model", ""], "a file name is needed", id="empty file name"),
+        pytest.param("perplexity", [], "--file", id="a file is required"),
+        pytest.param("info", [], "FILE", id="here too"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    name: str, words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        parse(name, words)
+    said = capsys.readouterr()
+    assert ending.value.code == 2
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith(f"llm {name}: ")
+    assert problem in said.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ending:
+        parse(name, ["--help"])
+    said = capsys.readouterr().out
+    assert ending.value.code == 0
+    assert all(
+        option.help.split(":")[0][:30] in " ".join(said.split())
+        for option in COMMANDS[name].options
+    )
