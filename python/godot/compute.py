@@ -30,6 +30,8 @@ _METHODS = {
     "end": "compute_list_end",
 }
 
+PUSH_CONSTANT_UNIT = 16  # bytes
+
 _methods: Any = None
 
 
@@ -47,7 +49,8 @@ def _load_methods() -> Any:
 class ComputeTable:
     """Rows of (pipeline RID, uniform set RID, push constant, (groups x, y, z), barrier before this row).
 
-    The RIDs stay the caller's. Push constants are multiples of 4 bytes, as the engine wants them, or empty.
+    The RIDs stay the caller's. A push constant is padded to a multiple of 16 bytes, which is how the engine counts the
+    size of a shader's block; empty means that the shader has none.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -61,9 +64,8 @@ class ComputeTable:
             row.uniform_set = int(uniform_set)
             row.groups = groups
             row.barrier_before = barrier_before
-            data = PackedByteArray(push_constant)
-            if len(data) % 4:
-                raise ValueError(f"row {i}: a push constant of {len(data)} bytes; the engine wants multiples of 4")
+            given = bytes(push_constant)
+            data = PackedByteArray(given + bytes(-len(given) % PUSH_CONSTANT_UNIT))
             if len(data):
                 row.push_constant = data.memory
                 row.push_constant_size = len(data)

@@ -152,7 +152,7 @@ def _class_of(value: Any) -> Any:
     found = _classes_by_identity.get(identity)
     if found is None:
         object_type = engine_class("Object")
-        holder = _proxy(object_type, value.object, value.length, False)
+        holder = _proxy(object_type, value.object, value.opaque[2], False)
         name = holder.get_class()
         class_db = lookup("ClassDB")
         while found is None:
@@ -321,7 +321,7 @@ def _read_object(value: Any) -> Any:
         return None
     if value.python != ffi.NULL:
         return ffi.from_handle(value.python)
-    return _proxy(_class_of(value), value.object, value.length, value.owned != 0)
+    return _proxy(_class_of(value), value.object, value.opaque[2], value.owned != 0)
 
 
 def _write_object(value: Any, given: Any, keep: list[Any]) -> None:

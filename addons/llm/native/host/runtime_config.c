@@ -15,10 +15,27 @@ static char *trim(char *text) {
 	return text;
 }
 
+/* Leading `./` and `../` are folded away, so that Python's tracebacks show short paths. */
 static bool store_path(char *target, const char *folder, const char *value) {
-	int length = llm_platform_is_absolute(value)
-			? snprintf(target, LLM_PATH_SIZE, "%s", value)
-			: snprintf(target, LLM_PATH_SIZE, "%s/%s", folder, value);
+	int length = 0;
+	if (llm_platform_is_absolute(value)) {
+		length = snprintf(target, LLM_PATH_SIZE, "%s", value);
+	} else {
+		int kept = (int)strlen(folder);
+		for (;;) {
+			if (strncmp(value, "../", 3) == 0 && kept > 0) {
+				value += 3;
+				while (kept > 0 && folder[--kept] != '/') {
+				}
+			} else if (strncmp(value, "./", 2) == 0) {
+				value += 2;
+			} else {
+				break;
+			}
+		}
+		bool is_folder_itself = strcmp(value, ".") == 0;
+		length = snprintf(target, LLM_PATH_SIZE, "%.*s%s%s", kept, folder, is_folder_itself ? "" : "/", is_folder_itself ? "" : value);
+	}
 	return length > 0 && length < LLM_PATH_SIZE;
 }
 

@@ -218,11 +218,10 @@ static bool is_ref_counted(const void *object) {
 
 void object_identify(Value *value) {
 	value->python = NULL;
-	value->length = 0;
 	if (value->object == NULL) {
 		return;
 	}
-	value->length = (int64_t)object_get_instance_id(value->object);
+	value->opaque[2] = object_get_instance_id(value->object);
 	value->python = object_get_instance_binding(value->object, engine.token, NULL);
 	uint64_t class_name = 0;
 	if (value->python == NULL && object_get_class_name(value->object, engine.token, &class_name)) {

@@ -13,7 +13,7 @@ typedef struct {
 	int32_t type; /* GDExtensionVariantType */
 	GDExtensionBool as_variant; /* the engine wants, or gives, a Variant */
 	GDExtensionBool owned; /* object: the reader owns one reference to it */
-	int64_t length; /* text: bytes of UTF-8; object: its instance id */
+	int64_t length; /* text: bytes of UTF-8 */
 	char *text; /* text: UTF-8; values that were read own it */
 	void *python; /* object: the handle of the Python object behind it, or null */
 	union {
@@ -21,7 +21,7 @@ typedef struct {
 		double real;
 		GDExtensionBool boolean;
 		void *object;
-		uint64_t opaque[3]; /* an engine value, a Variant included; object: opaque[1] is the identity of its class's name */
+		uint64_t opaque[3]; /* an engine value, a Variant included; object: [1] identifies its class's name, [2] is its instance id */
 	};
 } Value;
 
