@@ -92,7 +92,7 @@ def _inside_the_engine(name: str, options: Namespace) -> int:
     words = arguments.forward(name, options)
     if in_window:
         return launcher.project(["--", *words])
-    return launcher.module(f"llm.commands.{name}", words, headless=headless)
+    return launcher.module(f"llm.commands.{name}", arguments.pack(words), headless=headless)
 
 
 def _prepare_screen(options: Namespace) -> bool:

@@ -1,18 +1,21 @@
 """The options of every command that `./llm` runs inside the engine, in one table.
 
 The launcher parses them on the outside, where a mistake costs no engine start, and hands them in
-again with `forward`; the command parses the same table inside with `parse`. So this file imports
-nothing but the standard library. An option that the user leaves out is None, and whoever
+again with `forward` and `pack`; the command parses the same table inside with `parse`. So this file
+imports nothing but the standard library. An option that the user leaves out is None, and whoever
 uses it applies its own default.
 """
 
 import argparse
+import json
 import math
 import os
+import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+_PACKED = "--packed="
 EXECUTORS = ("auto", "reference", "dispatch")
 
 
@@ -185,7 +188,7 @@ def parser(command: Command) -> argparse.ArgumentParser:
 def parse(name: str, arguments: Sequence[str]) -> argparse.Namespace:
     """The options of command `name`. A mistake is one line on stderr and SystemExit(2)."""
     reader = parser(COMMANDS[name])
-    options = reader.parse_args(arguments)
+    options = reader.parse_args(_unpack(arguments))
     if name == "chat" and options.prompt is None:
         for flag in ("raw", "json"):
             if getattr(options, flag):
@@ -208,3 +211,16 @@ def forward(name: str, options: argparse.Namespace) -> list[str]:
         else:
             arguments.append(f"{option.flag}={value}")
     return [*arguments, *positionals]
+
+
+def pack(arguments: Sequence[str]) -> list[str]:
+    """One argument in place of all, for `parse`: the engine strips the blanks around each argument
+    and turns every %20 into a blank, which would change prompts."""
+    return [_PACKED + urllib.parse.quote(json.dumps(list(arguments)))]
+
+
+def _unpack(arguments: Sequence[str]) -> list[str]:
+    if len(arguments) == 1 and arguments[0].startswith(_PACKED):
+        unpacked: list[str] = json.loads(urllib.parse.unquote(arguments[0].removeprefix(_PACKED)))
+        return unpacked
+    return list(arguments)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llm.commands.arguments import COMMANDS, forward, parse
+from llm.commands.arguments import COMMANDS, forward, pack, parse
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,22 @@ from llm.commands.arguments import COMMANDS, forward, parse
 def test_forwarded_options_read_back_the_same(name: str, words: list[str]) -> None:
     options = parse(name, words)
     assert parse(name, forward(name, options)) == options
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        pytest.param(" blanks around ", id="blanks around"),
+        pytest.param("ends with a line\n", id="a line at the end"),
+        pytest.param("100%20 and %2520", id="what looks escaped"),
+        pytest.param("", id="empty"),
+        pytest.param("日本語 \U0001f600", id="other scripts"),
+    ],
+)
+def test_packed_options_survive_the_engine(prompt: str) -> None:
+    packed = pack([f"--prompt={prompt}"])
+    in_engine = [word.strip().replace("%20", " ") for word in packed]
+    assert parse("chat", in_engine).prompt == prompt
 
 
 def test_forward_leaves_out_what_was_not_given() -> None:
