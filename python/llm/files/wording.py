@@ -3,16 +3,19 @@
 _LONGEST = 60
 
 
-def quoted(text: str) -> str:
-    """Text from a file between quotes: one line, printable, and never long."""
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+def printable(text: str) -> str:
+    """Text on one line, whatever was in it."""
     if text.isprintable():
-        return f"'{text}'"
-    return "'" + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text) + "'"
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def megabytes(size: int) -> str:
+def quoted(text: str) -> str:
+    """Text from a file between quotes: on one line, and never long."""
+    return f"'{printable(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…')}'"
+
+
+def readable_size(size: int) -> str:
     """Bytes as a person reads them, in units of 1024."""
     if size < 1024:
         return f"{size} B"
