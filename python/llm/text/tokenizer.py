@@ -9,7 +9,7 @@ Safe to use from several threads at once: nothing changes after construction, an
 SentencePiece releases the GIL while it works.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from sentencepiece import SentencePieceProcessor
 from llm.errors import UnsupportedModelError
 from llm.text import sentencepiece_model
 from llm.text.special_tokens import SpecialTokens
+from llm.text.surrogates import without_surrogates
 from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Tokenizer:
         self._types = vocabulary.types.tobytes()
         self._silent_ids = _silent_ids(vocabulary)
         self._special = SpecialTokens(vocabulary.special_tokens())
+        self.control_beginnings = self._special.control_beginnings
         self._processor = _processor(vocabulary)
 
     @classmethod
@@ -48,20 +50,28 @@ class Tokenizer:
         return cls(Vocabulary.from_metadata(metadata))
 
     def encode(
-        self, text: str, *, parse_special: bool = False, add_bos: bool | None = None
+        self,
+        text: str,
+        *,
+        parse_special: bool = False,
+        add_bos: bool | None = None,
+        guarded: Collection[int] = frozenset(),
     ) -> list[int]:
         """Token ids of `text`; `add_bos` None follows the file.
 
         `parse_special` turns the text of control tokens into those tokens: for templates, never
-        for what a person typed. Lone surrogates become U+FFFD. An end-of-sequence token is never
-        added, whatever the file says: text that is to be continued must not end.
+        for what a person typed, whose characters in a template are the `guarded` positions: no
+        control token begins there. Lone surrogates become U+FFFD. An end-of-sequence token is
+        never added, whatever the file says: text that is to be continued must not end.
         """
         ids: list[int] = []
         if self.add_bos if add_bos is None else add_bos:
             ids += [] if self.bos_id is None else [self.bos_id]
         prefix = " " if self._vocabulary.add_space_prefix else ""
         due = prefix
-        for part in self._special.split(without_surrogates(text), control=parse_special):
+        for part in self._special.split(
+            without_surrogates(text), control=parse_special, guarded=guarded
+        ):
             if isinstance(part, int):
                 ids.append(part)
                 due = prefix
@@ -92,15 +102,6 @@ class Tokenizer:
     def token_text(self, token: int) -> str:
         """The token as the vocabulary spells it, control tokens too; templates want `bos_token`."""
         return self._vocabulary.tokens[token].decode("utf-8", "replace")
-
-
-def without_surrogates(text: str) -> str:
-    """Joins surrogate pairs; half of one, which no UTF-8 can hold, becomes U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _silent_ids(vocabulary: Vocabulary) -> frozenset[int]:

@@ -52,6 +52,12 @@ END_MARKERS = frozenset(
 # HTML's end of struck-through text in Gemma's vocabulary, where it is user-defined.
 _STRIKE_END = b"</s>"
 
+# User-defined tokens that look like this are control tokens too: they shape a chat, and some
+# converters forget to mark them. llama.cpp makes them of typed text.
+_TURN_MARKER = re.compile(
+    rb"<\|[^<>|]+\|?>|<[^<>|]+\|>|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTEM_PROMPT)\]"
+)
+
 _BYTE_TOKEN = re.compile(rb"<0x([0-9A-F]{2})>")
 
 
@@ -64,7 +70,7 @@ class Vocabulary:
     eos_id: int | None
     unknown_id: int
     end_ids: frozenset[int]
-    # Match in text only where control tokens are asked for; end markers of any type among them.
+    # Match in text only where control tokens are asked for; markers of any type among them.
     control_ids: frozenset[int]
     add_bos: bool
     add_space_prefix: bool
@@ -89,6 +95,8 @@ class Vocabulary:
             if not (tokens[token] == _STRIKE_END and types[token] == USER_DEFINED)
         )
         controls = np.flatnonzero((types == CONTROL) | (types == UNKNOWN)).tolist()
+        user_defined = np.flatnonzero(types == USER_DEFINED).tolist()
+        markers += [token for token in user_defined if _TURN_MARKER.fullmatch(tokens[token])]
         name = metadata.str("general.name", "").lower()
         return cls(
             tokens=tokens,
