@@ -43,6 +43,7 @@ class Launcher:
         """
         words = ["--script", RUNNER, "--", name, *arguments]
         CACHE.mkdir(exist_ok=True)
+        _drop_logs_of_the_killed()
         log_path = ENGINE_LOG.with_suffix(f".{os.getpid()}.log")
         said = (1, 2) if output is None else (output, output)
         with log_path.open("wb") as log:
@@ -126,6 +127,12 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         if process.poll() is not None:
             return
         stop()
+
+
+def _drop_logs_of_the_killed() -> None:
+    for path in CACHE.glob("engine.*.log"):
+        if not Path("/proc", path.name.split(".")[1]).exists():
+            path.unlink(missing_ok=True)
 
 
 def _explain(status: int, log_path: Path) -> int:

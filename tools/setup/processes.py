@@ -12,6 +12,7 @@ from setup.paths import CACHE, ROOT
 from setup.report import Progress, SetupError
 
 _APT_STATUS = re.compile(r"(?:dl|pm)status:[^:]*:([0-9.]+):(.*)")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ERROR = re.compile(r"error|^E:", re.IGNORECASE)
 
 
@@ -43,7 +44,7 @@ def run_logged(
         assert process.stdout is not None
         for line in process.stdout:
             log.write(line)
-            text = line.strip()
+            text = _COLOUR.sub("", line).strip()
             if text:
                 if not _ERROR.search(reason) or _ERROR.search(text):
                     reason = text

@@ -34,6 +34,7 @@ def ensure(engine: Engine) -> None:
     run_logged(
         "importing the project into Godot",
         [engine.program, "--headless", "--path", ROOT, "--import"],
+        describe=lambda line: line if line.startswith("[") else None,
     )
     stamp.write()
 
