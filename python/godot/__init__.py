@@ -72,8 +72,8 @@ _HINTS = ("FILE", "DIR", "GLOBAL_FILE", "GLOBAL_DIR", "RANGE", "ENUM", "MULTILIN
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
+    if name not in _MODULES and not name[0].isupper():  # a submodule that is about to be imported
+        raise AttributeError(f"module 'godot' has no attribute '{name}'")
     import importlib
 
     if name in _MODULES:

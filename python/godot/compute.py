@@ -38,7 +38,7 @@ _methods: Any = None
 def _load_methods() -> Any:
     global _methods
     if _methods is None:
-        known = api.CLASSES["RenderingDevice"][2]
+        known = api.members_of("RenderingDevice").methods
         methods = ffi.new("ComputeMethods *")
         for field, name in _METHODS.items():
             setattr(methods, field, method_bind("RenderingDevice", name, known[name][0]))

@@ -37,7 +37,7 @@ class Type:
         text = text.strip().strip("\"'").partition("[")[0].rpartition(".")[2]
         if "|" in text:
             options = [part.strip() for part in text.split("|") if part.strip() != "None"]
-            text = options[0] if len(options) == 1 and options[0] in api.CLASSES else "Any"
+            text = options[0] if len(options) == 1 and api.has_class(options[0]) else "Any"
         name = _PYTHON_NAMES.get(text, text)
         self.name = name
         self.class_name = ""
@@ -45,7 +45,7 @@ class Type:
         self.is_reference = False
         if name in TYPES:
             self.kind = TYPES[name]
-        elif name in api.CLASSES or name in exposed_names:
+        elif api.has_class(name) or name in exposed_names:
             self.kind = OBJECT
             self.class_name = name
             self.is_reference = api.is_ref_counted(name)

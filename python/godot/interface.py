@@ -46,7 +46,7 @@ def load(get_proc_address: int, library_address: int) -> None:
     library = ffi.cast("void *", library_address)
     missing = lib.interface_load(ffi.cast("GDExtensionInterfaceGetProcAddress", get_proc_address))
     if missing == ffi.NULL:
-        methods = api.CLASSES["RefCounted"][2]
+        methods = api.members_of("RefCounted").methods
         missing = lib.values_load(library, methods["reference"][0], methods["init_ref"][0])
     for type_name, hashes in api.CONTAINERS.items():
         if missing == ffi.NULL:

@@ -117,17 +117,16 @@ def engine_class(name: str) -> Any:
     """The Python class of an engine class; raises LookupError for one that the binding does not carry."""
     found = _classes.get(name)
     if found is None:
-        entry = api.CLASSES.get(name)
-        if entry is None:
+        if not api.has_class(name):
             raise LookupError(f"no engine class '{name}' here; python/godot/building/in_use.py lists those that are")
-        parent, _, methods, properties, signals, constants = entry
-        namespace: dict[str, Any] = dict(constants)
-        namespace.update((signal, SignalOfClass(signal)) for signal in signals)
+        members = api.members_of(name)
+        namespace: dict[str, Any] = dict(members.constants)
+        namespace.update((signal, SignalOfClass(signal)) for signal in members.signals)
+        namespace.update((prop, _Property(*accessors)) for prop, accessors in members.properties.items())
         namespace.update(
-            (prop, _Property(getter, setter, index)) for prop, (getter, setter, index) in properties.items()
-        )
-        namespace.update(
-            (method, _Method(name, method, data)) for method, data in methods.items() if not data[1] & api.VIRTUAL
+            (method, _Method(name, method, data))
+            for method, data in members.methods.items()
+            if not data[1] & api.VIRTUAL
         )
         namespace["__module__"] = "godot"
         if name == "Object":
@@ -136,7 +135,7 @@ def engine_class(name: str) -> Any:
                 if key not in Object.__dict__:
                     setattr(Object, key, value)
         else:
-            found = ObjectType(name, (engine_class(parent),), namespace)
+            found = ObjectType(name, (engine_class(api.parent_of(name)),), namespace)
         _classes[name] = found
     return found
 
@@ -230,8 +229,8 @@ def _make_method(class_name: str, name: str, method_hash: int, flags: int, resul
     result_is_variant = result == "Variant"
     result_is_reference = api.is_ref_counted(result)
     writers = [TYPED_WRITERS.get(kind) or _object_writer(kind) for kind in types]
-    is_typed = not flags & api.VARARG and (result in TYPES or result in api.CLASSES or result_is_variant)
-    is_typed = is_typed and all(kind in TYPED_WRITERS or kind in api.CLASSES for kind in types)
+    is_typed = not flags & api.VARARG and (result in TYPES or api.has_class(result) or result_is_variant)
+    is_typed = is_typed and all(kind in TYPED_WRITERS or api.has_class(kind) for kind in types)
 
     def call_typed(pointer: Any, check: int, arguments: tuple[Any, ...]) -> Any:
         values = ffi.new("Value[]", count) if count else ffi.NULL

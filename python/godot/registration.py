@@ -45,14 +45,14 @@ def exposed(cls: Any = None, *, tool: bool = False) -> Any:
         return lambda wrapped: exposed(wrapped, tool=tool)
     name = cls.__name__
     parent = cls.__mro__[1].__name__
-    native_parent = next((base.__name__ for base in cls.__mro__ if base.__name__ in api.CLASSES), None)
+    native_parent = next((base.__name__ for base in cls.__mro__ if api.has_class(base.__name__)), None)
     if native_parent is None or not issubclass(cls, Object):
         raise TypeError(f"{name} must inherit an engine class, such as Node")
-    if parent not in api.CLASSES and parent not in registered:
+    if not api.has_class(parent) and parent not in registered:
         raise TypeError(f"{name} inherits {parent}, which is neither the engine's nor exposed")
     if api.is_ref_counted(native_parent):
         raise TypeError(f"{name} inherits {native_parent}: exposed classes cannot be RefCounted, use Node or Object")
-    if name in registered or name in api.CLASSES:
+    if name in registered or api.has_class(name):
         raise TypeError(f"there is a class {name} already")
     exposed_names.add(name)
     record = ClassRecord(cls, native_parent)

@@ -23,9 +23,12 @@ def initialize(level: int, get_proc_address: int, library: int, module: str) -> 
         if module:
             _import(module)
     elif level == EDITOR:
-        from . import docs
+        from .objects import singleton
 
-        docs.load_help()
+        if singleton("Engine").is_editor_hint():  # editor builds come here when they run a game, too
+            from . import docs
+
+            docs.load_help()
 
 
 def _import(module: str) -> None:

@@ -1,10 +1,10 @@
 """The engine's extension_api.json (6 MB) -> what python/godot looks up (a few hundred KB, loaded in a millisecond).
 
-The result is a marshalled dictionary, because `json` with its regular expressions would cost more of the engine's start
-than the data does:
+The result is a dictionary of what `marshal` can store, because `json` with its regular expressions would cost more of
+the engine's start than the data does, and each class's members are marshalled on their own, to be read when asked for:
 
     version      "4.6.3.stable"
-    classes      name -> (parent, is RefCounted, methods, properties, signals, constants)
+    classes      name -> (parent, is RefCounted, marshalled (methods, properties, signals, constants))
         methods      name -> (hash, flags, result type, argument types)
         properties   name -> (getter, setter, index)
         signals      names
@@ -17,6 +17,7 @@ than the data does:
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,7 +26,9 @@ VIRTUAL = 1
 VARARG = 2
 STATIC = 4
 
-Class = tuple[str, bool, dict[str, Any], dict[str, Any], list[str], dict[str, int]]
+MARSHAL_VERSION = 2  # the same bytes for every Python from 3.10
+
+Class = tuple[str, bool, bytes]
 
 
 def trim(
@@ -85,8 +88,8 @@ def _trim_class(entry: dict[str, Any]) -> Class:
         if "/" not in prop["name"]
     }
     signals = [signal["name"] for signal in entry.get("signals", [])]
-    parent = entry.get("inherits", "")
-    return parent, entry["is_refcounted"], methods, properties, signals, constants
+    members = marshal.dumps((methods, properties, signals, constants), MARSHAL_VERSION)
+    return entry.get("inherits", ""), entry["is_refcounted"], members
 
 
 def _trim_method(method: dict[str, Any]) -> tuple[int, int, str, tuple[str, ...]]:
