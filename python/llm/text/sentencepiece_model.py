@@ -19,6 +19,9 @@ BPE = 2  # TrainerSpec.ModelType
 _VARINT, _BYTES, _FLOAT = 0, 2, 5  # protobuf wire types
 _SCORE_AND_TYPE = 7  # bytes: tag, float32, tag, type
 
+# Pieces at a time, so that no single call holds the GIL for more than a few milliseconds.
+_CHUNK = 1 << 13
+
 
 def serialize_model(
     pieces: Sequence[bytes],
@@ -49,20 +52,23 @@ def serialize_model(
             _tag(5, _VARINT) + _varint(True),  # escape_whitespaces
         ]
     )
-    return b"".join(
-        [_pieces(pieces, scores, types), _delimited(2, trainer), _delimited(3, normalizer)]
-    )
+    messages = [
+        _pieces(pieces[start : start + _CHUNK], scores[start:], types[start:])
+        for start in range(0, len(pieces), _CHUNK)
+    ]
+    return b"".join([*messages, _delimited(2, trainer), _delimited(3, normalizer)])
 
 
 def _pieces(
     pieces: Sequence[bytes], scores: NDArray[np.float32], types: NDArray[np.uint8]
 ) -> bytes:
     """The repeated field 1: every message is `head(length) + piece + tail(score, type)`."""
-    tails = np.empty((len(pieces), _SCORE_AND_TYPE), np.uint8)
+    count = len(pieces)
+    tails = np.empty((count, _SCORE_AND_TYPE), np.uint8)
     tails[:, 0] = _tag(2, _FLOAT)[0]
-    tails[:, 1:5] = np.ascontiguousarray(scores, "<f4").view(np.uint8).reshape(-1, 4)
+    tails[:, 1:5] = np.ascontiguousarray(scores[:count], "<f4").view(np.uint8).reshape(-1, 4)
     tails[:, 5] = _tag(3, _VARINT)[0]
-    tails[:, 6] = types
+    tails[:, 6] = types[:count]
     tail = tails.tobytes()
     head = {length: _head(length) for length in set(map(len, pieces))}
     ends = range(_SCORE_AND_TYPE, len(tail) + 1, _SCORE_AND_TYPE)

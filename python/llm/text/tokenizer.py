@@ -142,7 +142,9 @@ def _distinct(tokens: list[bytes]) -> tuple[list[bytes], list[int]]:
     It refuses empty pieces, NUL in pieces, and equal ones. Of equal tokens the last counts, as
     in llama.cpp; the renamed ones keep their ids and match nothing.
     """
-    ids = dict(zip(tokens, range(len(tokens)), strict=True))
+    ids: dict[bytes, int] = {}
+    for token, piece in enumerate(tokens):
+        ids[piece] = token
     pieces = tokens.copy()
     if len(ids) == len(tokens) and b"" not in ids and b"\0" not in b"".join(tokens):
         return pieces, []
