@@ -17,10 +17,6 @@ class BlockFormat:
     values: int
     bytes: int
 
-    @property
-    def bits_per_value(self) -> float:
-        return self.bytes * 8 / self.values
-
     def blocks_in(self, count: int) -> int:
         """Blocks that hold `count` values; ValueError if they are not whole blocks."""
         if count % self.values:

@@ -34,8 +34,7 @@ _LOOKALIKES = (
     (b"\x80\x02", "a Python pickle, such as an old PyTorch checkpoint"),
     (b"\x93NUMPY", "a numpy array"),
     (b"\x89HDF", "an HDF5 file, such as a Keras model"),
-    (b"\x08\x00", "perhaps an ONNX model"),
-    (bytes(8), "only zeros so far; the download did not finish"),
+    (bytes(8), "a file of zeros; the download did not finish"),
 )
 
 

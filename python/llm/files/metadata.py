@@ -21,20 +21,8 @@ Default = TypeVar("Default")
 _REQUIRED: Any = object()
 
 # What a value's type number means: the layout of one scalar. 7 is bool, 8 string, 9 array.
-_LETTERS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "B",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
-_LAYOUTS = {number: struct.Struct("<" + letter) for number, letter in _LETTERS.items()}
+_LETTERS = (*enumerate("BbHhIifB"), *enumerate("Qqd", start=10))
+_LAYOUTS = {number: struct.Struct("<" + letter) for number, letter in _LETTERS}
 _BOOL, _STRING, _ARRAY = 7, 8, 9
 
 _SMALLEST_PAIR = 8 + 1 + 4 + 1  # a key of one letter, and one byte of value

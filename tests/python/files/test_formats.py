@@ -24,7 +24,3 @@ def test_size_of() -> None:
     assert FORMATS_BY_NAME["q6_k"].size_of(3 * 256) == 630
     with pytest.raises(ValueError, match="q6_k stores 256 values a block, got 257"):
         FORMATS_BY_NAME["q6_k"].size_of(257)
-
-
-def test_bits_per_value() -> None:
-    assert FORMATS_BY_NAME["q4_k"].bits_per_value == 4.5
