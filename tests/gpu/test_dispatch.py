@@ -13,8 +13,8 @@ from llm.generate.model import Model, load_model
 from llm.gpu.penalties import Penalties
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-# Sums of up to 512 products in float32 in another order, and exp() of the driver: about 1e-5.
-TOLERANCE = 1e-4
+# Sums in another order flip the rounding of a float16 key or value here and there: 5e-4 of it each.
+TOLERANCE = 5e-4
 
 
 @pytest.fixture(scope="module")

@@ -59,6 +59,7 @@ def write_tiny_gemma(
         "gemma3.attention.head_count": HEADS,
         "gemma3.attention.head_count_kv": KV_HEADS,
         "gemma3.attention.key_length": HEAD_SIZE,
+        "gemma3.attention.value_length": HEAD_SIZE,
         "gemma3.attention.sliding_window": WINDOW,
         "gemma3.attention.sliding_window_pattern": PATTERN,
         **(metadata or {}),
