@@ -13,7 +13,7 @@ from setup import default_model, display, system_packages
 from setup.launch import Launcher
 from setup.main import prepare_engine
 from setup.paths import ROOT, VENV_PYTHON
-from setup.python_environment import ensure as ensure_python
+from setup.python_environment import ensure, ensure_test_packages
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,24 @@ def _counted(start: Callable[[int], int]) -> tuple[Counts, int]:
     return read_counts(b"".join(pieces).decode(errors="replace")), status
 
 
+def _prepare_lint() -> None:
+    ensure()
+    ensure_test_packages()
+
+
 def _prepare_python() -> None:
-    ensure_python()
+    _prepare_lint()
     default_model.ensure()
 
 
 def _prepare_shaders() -> None:
-    ensure_python()
+    _prepare_lint()
     system_packages.ensure(system_packages.SHADER_TOOLS)
 
 
 def _prepare_engine() -> None:
     prepare_engine()
-    default_model.ensure()
+    _prepare_python()
     if not display.has_display(os.environ):
         system_packages.ensure([system_packages.XVFB])
 
@@ -98,7 +103,7 @@ def _prepare_engine() -> None:
 GROUPS = {
     group.name: group
     for group in (
-        Group("lint", ensure_python, lambda _arguments: lint.run()),
+        Group("lint", _prepare_lint, lambda _arguments: lint.run()),
         Group("python", _prepare_python, _pytest("tests/python")),
         Group("shaders", _prepare_shaders, _pytest("tests/shaders")),
         Group("gpu", _prepare_engine, _pytest_in_engine),

@@ -16,6 +16,7 @@ from setup.stamp import Stamp, contents
 
 OLDEST = (3, 11)
 REQUIREMENTS = ROOT / "requirements.txt"
+TEST_REQUIREMENTS = ROOT / "requirements-test.txt"
 _FACTS = VENV / "embedding.json"
 
 
@@ -57,15 +58,29 @@ def ensure() -> EmbeddedPython:
     if output_of([VENV_PYTHON, "-c", "import pip, sys; print(sys.version)"]) != sys.version + "\n":
         shutil.rmtree(VENV, ignore_errors=True)
         run_logged("making a virtual environment in .venv", [_base_python(), "-m", "venv", VENV])
-    run_logged(
-        "installing the pinned Python packages",
-        [VENV_PYTHON, "-m", "pip", "install", "--no-input", "-r", REQUIREMENTS],
-        environment={"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        describe=_describe_pip,
-    )
+    _install("installing the pinned Python packages", REQUIREMENTS)
     _FACTS.write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
     stamp.write()
     return facts
+
+
+def ensure_test_packages() -> None:
+    """What only `./llm test` needs; after `ensure`."""
+    inputs = contents([REQUIREMENTS, TEST_REQUIREMENTS])
+    stamp = Stamp(VENV / "tests.stamp", inputs, str(VENV))
+    if not stamp.is_current():
+        stamp.clear()
+        _install("installing the pinned packages for tests", TEST_REQUIREMENTS)
+        stamp.write()
+
+
+def _install(title: str, requirements: Path) -> None:
+    run_logged(
+        title,
+        [VENV_PYTHON, "-m", "pip", "install", "--no-input", "-r", requirements],
+        environment={"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        describe=_describe_pip,
+    )
 
 
 def _embedded_python() -> EmbeddedPython:
