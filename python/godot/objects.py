@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from . import api, interface
 from .interface import TYPES, ffi, lib, string_name
-from .signals import SignalOfClass
+from .signals import BoundSignal, SignalOfClass
 from .variant import OBJECT, READERS, TYPED_WRITERS, add_writer, read, write_variant
 
 TYPE_CHECKING = False
@@ -63,6 +63,13 @@ class Object(metaclass=ObjectType):
     _check = 0  # the instance id where the object may be freed by others, else 0
     _owned = False  # this proxy holds a reference
 
+    if TYPE_CHECKING:  # of the engine's own methods, those that this module calls
+        get: Function[[str], Any]
+        set: Function[[str, Any], None]
+        has_method: Function[[str], bool]
+        has_signal: Function[[str], bool]
+        get_property_list: Function[[], list[dict[str, Any]]]
+
     def free(self) -> None:
         """Destroys the object now. RefCounted ones destroy themselves."""
         if self._owned or not self._check:
@@ -72,6 +79,26 @@ class Object(metaclass=ObjectType):
     def is_freed(self) -> bool:
         """Whether the engine's object is gone."""
         return bool(self._check) and lib.object_get_instance_from_id(self._check) == ffi.NULL
+
+    def __getattr__(self, name: str) -> Any:
+        """What the class does not have, a script on the object, or its class in the engine, may."""
+        if not name.startswith("_") and self._pointer != ffi.NULL:
+            if self.has_method(name):
+                return _dynamic_method(self, name)
+            if self.has_signal(name):
+                return BoundSignal(self, name)
+            if _has_property(self, name):
+                return self.get(name)
+        raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Exposed classes have Python's own __setattr__ back; this is for proxies, where a new attribute would be lost.
+        if name.startswith("_") or hasattr(type(self), name):
+            object.__setattr__(self, name, value)
+        elif _has_property(self, name):
+            self.set(name, value)
+        else:
+            raise AttributeError(f"{type(self).__name__} has no property '{name}'")
 
     def __del__(self) -> None:
         if self._owned:
@@ -97,6 +124,24 @@ def _proxy(cls: type, pointer: Any, instance_id: int, owned: bool) -> Any:
     else:
         proxy._check = instance_id
     return proxy
+
+
+def _dynamic_method(self: Object, name: str) -> Any:
+    """A method that only the engine knows of, called by name."""
+    where = f"{type(self).__name__}.{name}"
+
+    def call(*arguments: Any) -> Any:
+        return _call_variants(
+            where,
+            lambda *rest: lib.object_call(self._pointer, self._check, string_name(name), *rest),
+            arguments,
+        )
+
+    return call
+
+
+def _has_property(self: Object, name: str) -> bool:
+    return any(info["name"] == name for info in self.get_property_list())
 
 
 def pointer_of(value: Object) -> Any:

@@ -43,9 +43,8 @@ class _Packed(Opaque):
             if source:
                 self.view().cast("B")[:] = bytes(source * self.item_size)
             return
-        try:
-            data = memoryview(source).cast("B")
-        except TypeError:
+        data = self._as_bytes(source)
+        if data is None:
             items = list(source)
             self._resize(len(items))
             if items:
@@ -56,6 +55,16 @@ class _Packed(Opaque):
         self._resize(data.nbytes // self.item_size)
         if data.nbytes:
             ffi.memmove(self._start(), data, data.nbytes)
+
+    def _as_bytes(self, source: Any) -> Any:
+        """The memory of `source` where it holds bytes, or elements of this array's kind; else None."""
+        try:
+            data = memoryview(source)
+        except TypeError:
+            return None
+        if self.format != "B" and data.format not in (self.format, "B", "b", "c"):
+            return None
+        return data.cast("B") if data.c_contiguous else memoryview(data.tobytes())
 
     @classmethod
     def adopt(cls, value: Any) -> Any:

@@ -60,6 +60,7 @@ def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     _register_class(entry, is_runtime=not tool)
     cls._create_instance = staticmethod(lambda: create_instance(record))
     registered[name] = entry
+    cls.__setattr__ = object.__setattr__
     add_class(name, cls)
     for prop in entry.exports:
         _register_property(entry, prop)

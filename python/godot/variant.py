@@ -110,11 +110,19 @@ READERS: dict[int, Function[[Any], Any]] = {
 _TEXTS = frozenset((STRING, STRING_NAME, NODE_PATH))
 
 
+def _no_counterpart(kind: int) -> TypeError:
+    name = ffi.new("Value *")
+    name.type = STRING
+    lib.value_type_name(kind, name.opaque)
+    lib.value_take(name)
+    return TypeError(f"a {read(name)} has no counterpart in Python")
+
+
 def read(value: Any) -> Any:
     """The Python value of one record; what the record owns goes over to it."""
     reader = READERS.get(value.type)
     if reader is None:
-        raise TypeError(f"a value of the engine's type {value.type} has no Python counterpart")
+        raise _no_counterpart(value.type)
     if value.type in _TEXTS:
         try:
             return reader(value)
@@ -131,11 +139,12 @@ def read_all(values: Any, count: int) -> list[Any]:
     for i in range(count):
         value = values[i]
         kind = value.type
+        reader = READERS.get(kind)
         try:
-            items.append(READERS[kind](value))
-        except KeyError:
-            failure = TypeError(f"a value of the engine's type {kind} has no Python counterpart")
-        except RecursionError as error:
+            if reader is None:
+                raise _no_counterpart(kind)
+            items.append(reader(value))
+        except (TypeError, RecursionError) as error:
             failure = error
         has_text = has_text or kind in _TEXTS
     if has_text:

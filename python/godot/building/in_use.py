@@ -85,6 +85,7 @@ INTERFACE_FUNCTIONS = [
     "variant_new_nil",
     "variant_destroy",
     "variant_get_type",
+    "variant_get_type_name",
     "variant_get_object_instance_id",
     "variant_call",
     "get_variant_from_type_constructor",

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 static bool is_alive(const void *object, uint64_t instance_id) {
-	return instance_id == 0 || object_get_instance_from_id(instance_id) == object;
+	return values_are_open() && (instance_id == 0 || object_get_instance_from_id(instance_id) == object);
 }
 
 static void open_all(Value *arguments, int64_t count, const void **pointers) {
@@ -50,7 +50,8 @@ bool method_call_variants(GDExtensionMethodBindPtr method, void *object, uint64_
 }
 
 void value_call(Value *base, const void *name, Value *arguments, int64_t count, Value *result, GDExtensionCallError *error) {
-	GDExtensionConstVariantPtr pointers[MAX_ARGUMENTS];
+	GDExtensionConstVariantPtr pointers[MAX_ARGUMENTS] = { NULL };
+	count = count > MAX_ARGUMENTS ? MAX_ARGUMENTS : count;
 	open_all(arguments, count, pointers);
 	value_open(base);
 	variant_call(base->opaque, name, pointers, count, result->opaque, error);

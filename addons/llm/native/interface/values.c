@@ -117,6 +117,14 @@ void values_close(void) {
 	engine.open = false;
 }
 
+bool values_are_open(void) {
+	return engine.open;
+}
+
+void value_type_name(int32_t type, void *string) {
+	variant_get_type_name((GDExtensionVariantType)type, string);
+}
+
 void value_create(int32_t type, void *slot) {
 	engine.create[type](slot, NULL);
 }

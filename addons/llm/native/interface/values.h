@@ -34,6 +34,10 @@ const char *values_load_container(int32_t type, int64_t size_hash, int64_t chang
 
 /* From here on nothing of the engine is touched any more: destroying and releasing do nothing. */
 void values_close(void);
+bool values_are_open(void);
+
+/* The engine's own name of a type, as a String slot. */
+void value_type_name(int32_t type, void *string);
 
 /* `slot` -> the engine's value of that type, by its own constructor, copy constructor and destructor. */
 void value_create(int32_t type, void *slot);
