@@ -18,7 +18,7 @@ class EnginePlugin:
     def __init__(self, node: object) -> None:
         self._node = node
 
-    @pytest.fixture(scope="session")
+    @pytest.fixture
     def node(self) -> object:
         """The node that runs the tests."""
         return self._node
