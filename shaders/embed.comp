@@ -1,9 +1,9 @@
 // y[r, k] = scale * weight[token[r], k]
 //
-// One thread for each unit of 32 weights of a row r.
+// One thread for a part, 32 weights, of a row r.
 //
 // Defines    GROUP_SIZE, FORMAT
-// Dispatch   (units / GROUP_SIZE, rows, 1)
+// Dispatch   (K / 32 / GROUP_SIZE, rows, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -23,15 +23,19 @@ params;
 
 void main() {
 	const uint row = gl_WorkGroupID.y;
-	const uint unit = gl_GlobalInvocationID.x;
-	const uint n_units = params.width / UNIT_WEIGHTS;
-	if (row >= state[STATE_ROWS] || unit >= n_units) {
+	const uint p = gl_GlobalInvocationID.x;
+	const uint n_parts = params.width / PART_WEIGHTS;
+	if (row >= state[STATE_ROWS] || p >= n_parts) {
 		return;
 	}
-	const Unit decoded = decode_unit(params.planes, state[STATE_TOKENS + row] * n_units + unit);
-	const uint y = (params.y + row * params.width + unit_column(unit)) / 4u;
+	const uint block = (state[STATE_TOKENS + row] * n_parts + p) / BLOCK_PARTS;
+	const uint part = p % BLOCK_PARTS;
+	const Block shared_bits = load_block(params.planes, block);
+	const Scales scales = part_scales(shared_bits, part);
+	const uint y = (params.y + row * params.width + (p - part) * PART_WEIGHTS + part_column(part)) / 4u;
 	for (uint i = 0u; i < 4u; i++) {
-		work4[y + i] = params.scale * unit_weights(decoded, i);
-		work4[y + RUN_STEP / 4u + i] = params.scale * unit_weights(decoded, 4u + i);
+		const Pair w = load_weights(params.planes, block, shared_bits, part, scales, i);
+		work4[y + i] = params.scale * w.first;
+		work4[y + RUN_STEP / 4u + i] = params.scale * w.second;
 	}
 }

@@ -1,7 +1,7 @@
 // y[c, m] = sum over k of weight[m, k] * x[c, k]
 //
 // One group for a tile of 64 rows m and 64 columns c; a thread sums 4 rows by 8 columns. For each
-// unit of 32 weights, half of the threads decode a row's unit and half bring a column's part of x.
+// part of 32 weights, half of the threads decode a row's part and half bring a column's part of x.
 //
 // Defines    GROUP_SIZE  128
 //            FORMAT
@@ -16,30 +16,34 @@ layout(local_size_x = GROUP_SIZE) in;
 
 const uint TILE = 64u;
 
-shared vec4 weight_tile[UNIT_WEIGHTS][TILE / 4u];
-shared vec4 x_tile[UNIT_WEIGHTS][TILE / 4u];
+shared vec4 weight_tile[PART_WEIGHTS][TILE / 4u];
+shared vec4 x_tile[PART_WEIGHTS][TILE / 4u];
 
-void stage_weights(const uint row, const uint local_row, const uint u) {
-	const uint n_units = params.width / UNIT_WEIGHTS;
-	Unit unit;
-	if (row < params.height) {
-		unit = decode_unit(params.planes, row * n_units + u);
-	}
-	for (uint i = 0u; i < 8u; i++) {
-		const vec4 w = row < params.height ? unit_weights(unit, i) : vec4(0.0);
+void stage_weights(const uint row, const uint local_row, const uint p) {
+	const uint n_parts = params.width / PART_WEIGHTS;
+	const uint block = (min(row, params.height - 1u) * n_parts + p) / BLOCK_PARTS;
+	const uint part = p % BLOCK_PARTS;
+	const Block shared_bits = load_block(params.planes, block);
+	const Scales scales = part_scales(shared_bits, part);
+	for (uint i = 0u; i < 4u; i++) {
+		const Pair w = load_weights(params.planes, block, shared_bits, part, scales, i);
 		for (uint j = 0u; j < 4u; j++) {
-			weight_tile[4u * i + j][local_row >> 2u][local_row & 3u] = w[j];
+			weight_tile[4u * i + j][local_row >> 2u][local_row & 3u] = w.first[j];
+			weight_tile[16u + 4u * i + j][local_row >> 2u][local_row & 3u] = w.second[j];
 		}
 	}
 }
 
-void stage_x(const uint column, const uint local_column, const uint u, const uint n_columns) {
-	const uint x = (params.x + column * params.width + unit_column(u)) / 4u;
-	for (uint i = 0u; i < 8u; i++) {
-		const uint at = x + (i >> 2u) * (RUN_STEP / 4u) + (i & 3u);
-		const vec4 values = column < n_columns ? work4[at] : vec4(0.0);
+void stage_x(const uint column, const uint local_column, const uint p) {
+	const uint part = p % BLOCK_PARTS;
+	const uint row = column * params.width;
+	const uint x = (params.x + row + (p - part) * PART_WEIGHTS + part_column(part)) / 4u;
+	for (uint i = 0u; i < 4u; i++) {
+		const vec4 first = work4[x + i];
+		const vec4 second = work4[x + RUN_STEP / 4u + i];
 		for (uint j = 0u; j < 4u; j++) {
-			x_tile[4u * i + j][local_column >> 2u][local_column & 3u] = values[j];
+			x_tile[4u * i + j][local_column >> 2u][local_column & 3u] = first[j];
+			x_tile[16u + 4u * i + j][local_column >> 2u][local_column & 3u] = second[j];
 		}
 	}
 }
@@ -59,14 +63,15 @@ void main() {
 	for (uint c = 0u; c < 8u; c++) {
 		sums[c] = vec4(0.0);
 	}
-	for (uint u = 0u; u < params.width / UNIT_WEIGHTS; u++) {
+	for (uint p = 0u; p < params.width / PART_WEIGHTS; p++) {
+		// rows and columns past the last one stage the last one again
 		if (thread < TILE) {
-			stage_weights(first_row + thread, thread, u);
+			stage_weights(first_row + thread, thread, p);
 		} else {
-			stage_x(first_column + thread - TILE, thread - TILE, u, n_columns);
+			stage_x(min(first_column + thread - TILE, n_columns - 1u), thread - TILE, p);
 		}
 		barrier();
-		for (uint k = 0u; k < UNIT_WEIGHTS; k++) {
+		for (uint k = 0u; k < PART_WEIGHTS; k++) {
 			const vec4 w = weight_tile[k][row_vector];
 			const vec4 low = x_tile[k][column_vector];
 			const vec4 high = x_tile[k][column_vector + 1u];

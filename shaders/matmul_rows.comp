@@ -1,10 +1,11 @@
-// y[c, m] = sum over k of weight[m, k] * x[c, k], for at most COLUMNS columns c
+// y[c, m] = sum over k of weight[m, k] * x[c, k]
 //
-// One thread for each row m. All threads read the same x at the same time, so a processor that runs
-// them as lanes of a vector loads it once; there is no reduction. For drivers that run on a CPU.
+// One thread for ROWS rows m and COLUMNS columns c. All threads of a group read the same x at the
+// same time, so that a driver which runs them as the lanes of a vector loads it once; there is no
+// reduction and no barrier. For drivers that run on a CPU, with groups of one vector.
 //
-// Defines    GROUP_SIZE, FORMAT, COLUMNS
-// Dispatch   (M / GROUP_SIZE, columns / COLUMNS, 1)
+// Defines    GROUP_SIZE, FORMAT, ROWS, COLUMNS
+// Dispatch   (M / (GROUP_SIZE * ROWS), columns / COLUMNS, 1)
 
 #include "bindings.glslh"
 #include "product_params.glslh"
@@ -14,37 +15,64 @@
 layout(local_size_x = GROUP_SIZE) in;
 
 void main() {
-	const uint row = gl_GlobalInvocationID.x;
-	const uint first = gl_WorkGroupID.y * COLUMNS;
+	const uint first_row = gl_WorkGroupID.x * (GROUP_SIZE * ROWS) + gl_LocalInvocationID.x;
+	const uint first_column = gl_WorkGroupID.y * COLUMNS;
 	const uint n_columns = state[params.count_at];
-	if (row >= params.height || first >= n_columns) {
-		return;
-	}
-	// columns past the last one compute the last one again
-	uint x[COLUMNS];
-	vec4 sums[COLUMNS];
-	for (uint c = 0u; c < COLUMNS; c++) {
-		x[c] = (params.x + min(first + c, n_columns - 1u) * params.width) / 4u;
-		sums[c] = vec4(0.0);
+	if (first_column >= n_columns) {
+		return; // the whole group
 	}
 
-	const uint n_units = params.width / UNIT_WEIGHTS;
-	for (uint u = 0u; u < n_units; u++) {
-		const Unit unit = decode_unit(params.planes, row * n_units + u);
-		const uint column = unit_column(u) / 4u;
-		for (uint i = 0u; i < 8u; i++) {
-			const vec4 w = unit_weights(unit, i);
-			const uint at = column + (i >> 2u) * (RUN_STEP / 4u) + (i & 3u);
-			for (uint c = 0u; c < COLUMNS; c++) {
-				sums[c] += w * work4[x[c] + at];
+	// rows and columns past the last one compute the last one again
+	const uint n_blocks = params.width / BLOCK_WEIGHTS;
+	uint blocks[ROWS];
+	uint x[COLUMNS];
+	float sums[COLUMNS][ROWS];
+	for (uint r = 0u; r < ROWS; r++) {
+		blocks[r] = min(first_row + r * GROUP_SIZE, params.height - 1u) * n_blocks;
+	}
+	for (uint c = 0u; c < COLUMNS; c++) {
+		x[c] = (params.x + min(first_column + c, n_columns - 1u) * params.width) / 4u;
+		for (uint r = 0u; r < ROWS; r++) {
+			sums[c][r] = 0.0;
+		}
+	}
+
+	for (uint b = 0u; b < n_blocks; b++) {
+		Block shared_bits[ROWS];
+		for (uint r = 0u; r < ROWS; r++) {
+			shared_bits[r] = load_block(params.planes, blocks[r] + b);
+		}
+		for (uint part = 0u; part < BLOCK_PARTS; part++) {
+			const uint column = (b * BLOCK_WEIGHTS + part_column(part)) / 4u;
+			Scales scales[ROWS];
+			for (uint r = 0u; r < ROWS; r++) {
+				scales[r] = part_scales(shared_bits[r], part);
+			}
+			for (uint i = 0u; i < 4u; i++) {
+				Pair w[ROWS];
+				for (uint r = 0u; r < ROWS; r++) {
+					w[r] = load_weights(params.planes, blocks[r] + b, shared_bits[r], part, scales[r], i);
+				}
+				for (uint c = 0u; c < COLUMNS; c++) {
+					const vec4 first = work4[x[c] + column + i];
+					const vec4 second = work4[x[c] + column + RUN_STEP / 4u + i];
+					for (uint r = 0u; r < ROWS; r++) {
+						for (uint j = 0u; j < 4u; j++) {
+							sums[c][r] = fma(w[r].first[j], first[j], sums[c][r]);
+							sums[c][r] = fma(w[r].second[j], second[j], sums[c][r]);
+						}
+					}
+				}
 			}
 		}
 	}
 
-	for (uint c = 0u; c < COLUMNS; c++) {
-		if (first + c < n_columns) {
-			const uint y = params.y + (first + c) * params.height + row;
-			work[y] = sums[c].x + sums[c].y + sums[c].z + sums[c].w;
+	for (uint r = 0u; r < ROWS; r++) {
+		const uint row = first_row + r * GROUP_SIZE;
+		for (uint c = 0u; c < COLUMNS; c++) {
+			if (row < params.height && first_column + c < n_columns) {
+				work[params.y + (first_column + c) * params.height + row] = sums[c][r];
+			}
 		}
 	}
 }

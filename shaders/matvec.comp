@@ -1,6 +1,6 @@
 // y[c, m] = sum over k of weight[m, k] * x[c, k], for at most COLUMNS columns c
 //
-// threads_per_row neighbouring threads share a row m, unit by unit, so that a group reads whole
+// threads_per_row neighbouring threads share a row m, part by part, so that a group reads whole
 // stretches of the weights. A weight is decoded once for all columns. Sums in float32.
 //
 // Defines    GROUP_SIZE, FORMAT, COLUMNS
@@ -15,22 +15,22 @@ layout(local_size_x = GROUP_SIZE) in;
 
 shared float partial[COLUMNS][GROUP_SIZE];
 
-// The part of a unit in one column's sum; `x` is where its first run meets the column, in vectors.
-float unit_dot(const Unit unit, const uint x) {
-	vec4 sums[2];
-	vec4 plain[2];
-	for (uint run = 0u; run < 2u; run++) {
-		sums[run] = vec4(0.0);
-		plain[run] = vec4(0.0);
-		for (uint i = 0u; i < 4u; i++) {
-			const vec4 values = work4[x + run * (RUN_STEP / 4u) + i];
-			sums[run] += unit.q[run * 4u + i] * values;
-			plain[run] += values;
-		}
+// What one part adds to the sum of a column; `x` is where the part meets the column, in vectors.
+float part_dot(const vec4 first[4], const vec4 second[4], const Scales scales, const uint x) {
+	vec4 sums[2] = vec4[2](vec4(0.0), vec4(0.0));
+	vec4 plain[2] = vec4[2](vec4(0.0), vec4(0.0));
+	for (uint i = 0u; i < 4u; i++) {
+		const vec4 near = work4[x + i];
+		const vec4 far = work4[x + RUN_STEP / 4u + i];
+		sums[0] += first[i] * near;
+		sums[1] += second[i] * far;
+		plain[0] += near;
+		plain[1] += far;
 	}
-	const vec4 scaled = unit.scale.x * sums[0] + unit.scale.y * sums[1];
-	const vec4 offsets = unit.offset.x * plain[0] + unit.offset.y * plain[1];
-	const vec4 total = HAS_OFFSET ? scaled + offsets : scaled;
+	vec4 total = scales.scale.x * sums[0] + scales.scale.y * sums[1];
+	if (HAS_OFFSET) {
+		total += scales.offset.x * plain[0] + scales.offset.y * plain[1];
+	}
 	return total.x + total.y + total.z + total.w;
 }
 
@@ -40,19 +40,29 @@ void main() {
 	const uint local_row = thread / params.threads_per_row;
 	const uint rows_per_group = GROUP_SIZE / params.threads_per_row;
 	const uint row = gl_WorkGroupID.x * rows_per_group + local_row;
-	const uint n_units = params.width / UNIT_WEIGHTS;
+	const uint n_parts = params.width / PART_WEIGHTS;
 	const uint n_columns = min(state[params.count_at], COLUMNS);
 
 	float sums[COLUMNS];
 	for (uint c = 0u; c < COLUMNS; c++) {
 		sums[c] = 0.0;
 	}
-	for (uint u = lane; u < n_units && row < params.height; u += params.threads_per_row) {
-		const Unit unit = decode_unit(params.planes, row * n_units + u);
-		const uint x = (params.x + unit_column(u)) / 4u;
+	for (uint p = lane; p < n_parts && row < params.height; p += params.threads_per_row) {
+		const uint block = (row * n_parts + p) / BLOCK_PARTS;
+		const uint part = p % BLOCK_PARTS;
+		const Block shared_bits = load_block(params.planes, block);
+		const Scales scales = part_scales(shared_bits, part);
+		vec4 first[4];
+		vec4 second[4];
+		for (uint i = 0u; i < 4u; i++) {
+			const Pair pair = load_pair(params.planes, block, shared_bits, part, i);
+			first[i] = pair.first;
+			second[i] = pair.second;
+		}
+		const uint x = (params.x + (p - part) * PART_WEIGHTS + part_column(part)) / 4u;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			if (c < n_columns) {
-				sums[c] += unit_dot(unit, x + c * (params.width / 4u));
+				sums[c] += part_dot(first, second, scales, x + c * (params.width / 4u));
 			}
 		}
 	}

@@ -44,6 +44,7 @@ SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
 MATVEC_COLUMNS = (1, 8)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
+MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 TOP_K_CHUNK = 1024
 
 
@@ -129,7 +130,10 @@ for _name, _id in FORMAT_IDS.items():
         )
     for _columns in MATMUL_ROWS_COLUMNS:
         KERNELS[f"matmul_rows_{_name}_{_columns}"] = Kernel(
-            "matmul_rows.comp", 64, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}
+            "matmul_rows.comp",
+            8,
+            PRODUCT,
+            {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
         )
 
 

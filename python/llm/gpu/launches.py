@@ -7,7 +7,13 @@ buffer; groups are for the most that may come.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from llm.gpu.kernels import KERNELS, MATMUL_ROWS_COLUMNS, MATVEC_COLUMNS, TOP_K_CHUNK
+from llm.gpu.kernels import (
+    KERNELS,
+    MATMUL_ROWS_COLUMNS,
+    MATMUL_ROWS_ROWS,
+    MATVEC_COLUMNS,
+    TOP_K_CHUNK,
+)
 from llm.gpu.state import MAX_PICKS, NONE
 
 Groups = tuple[int, int, int]
@@ -67,7 +73,8 @@ def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
         (limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1]
     )
     kernel = f"matmul_rows_{format_name}_{limit}"
-    groups = (_ceil_div(height, KERNELS[kernel].group_size), _ceil_div(columns, limit), 1)
+    rows_per_group = KERNELS[kernel].group_size * MATMUL_ROWS_ROWS
+    groups = (_ceil_div(height, rows_per_group), _ceil_div(columns, limit), 1)
     return ProductPlan(kernel, 1, groups)
 
 
