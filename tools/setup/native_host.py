@@ -20,9 +20,10 @@ def ensure(engine: Engine, python: EmbeddedPython) -> None:
     if not stamp.is_current():
         system_packages.ensure([system_packages.COMPILER])
         stamp.clear()
+        # One job: cffi's compiler changes the working directory of the whole process.
         run_logged(
             "building the native host",
-            [VENV / "bin" / "scons", "-Q", f"-j{os.cpu_count() or 1}", f"godot={engine.program}"],
+            [VENV / "bin" / "scons", "-Q", "-j1", f"godot={engine.program}"],
         )
         stamp.write()
     _write_if_changed(ADDON_BIN / "runtime.cfg", runtime_configuration(python, ADDON_BIN, ROOT))

@@ -13,7 +13,7 @@ from setup.report import Progress, SetupError
 
 _APT_STATUS = re.compile(r"(?:dl|pm)status:[^:]*:([0-9.]+):(.*)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ERROR = re.compile(r"error|^E:", re.IGNORECASE)
+_ERROR = re.compile(r"\berrors?\b *:|^E:", re.IGNORECASE)
 
 
 def run_logged(
@@ -29,8 +29,8 @@ def run_logged(
     Ctrl-C ends the program too; with `to_its_end` it is left to finish first, for what would leave
     the machine in disorder.
 
-    All the output lands in `.cache/logs/`; a failure raises SetupError with the last line that
-    speaks of an error (else the last line of all) and the log's place.
+    All the output lands in `.cache/logs/`; a failure raises SetupError with the first line that
+    speaks of an error (else the last line) and the log's place.
     """
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     log_path = CACHE / "logs" / f"{name[:40]}.log"
@@ -46,7 +46,7 @@ def run_logged(
             log.write(line)
             text = _COLOUR.sub("", line).strip()
             if text:
-                if not _ERROR.search(reason) or _ERROR.search(text):
+                if not _ERROR.search(reason):
                     reason = text
                 shown = describe(text)
                 if shown:
