@@ -26,7 +26,8 @@ def test_the_output_lands_in_a_log_named_after_the_title(cache: Path) -> None:
 
 
 def test_a_failure_says_the_error_and_where_the_log_is() -> None:
-    program = "import sys; print('cc -Werror'); print('error: no such thing'); print('stopped.'); sys.exit(3)"
+    lines = ["cc -Werror", "error: no such thing", "error: so that failed", "stopped."]
+    program = f"print(*{lines}, sep='\\n'); raise SystemExit(3)"
     with pytest.raises(SetupError, match=r"^Doing it: .*no such thing.*logs/doing-it\.log$"):
         processes.run_logged("Doing it", script(program))
 
