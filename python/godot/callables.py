@@ -7,14 +7,19 @@ object's id, so that the engine drops the connection when the object is freed.
 from __future__ import annotations
 
 from . import interface
+from .arguments import read_variants, write_result
+from .exports import Type
 from .interface import ffi, lib, string_name
 from .log import report_exception
 from .objects import FreedObjectError, Object, _call_variants
-from .variant import CALLABLE, READERS, TYPED_WRITERS, Opaque, add_writer, read_all, write_variant
+from .variant import CALLABLE, READERS, TYPED_WRITERS, Opaque, add_writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+CALL_OK = 0
+_ANY = Type("Any")
 
 # Handles of the Python callables that the engine holds; the handle keeps the callable.
 _held: dict[Any, Any] = {}
@@ -99,18 +104,11 @@ def _write_callable(value: Any, given: Any, keep: list[Any]) -> None:
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def on_call_callable(callable: Any, arguments: Any, count: int, result: Any, error: Any) -> None:
     function = ffi.from_handle(callable)
+    error.error = CALL_OK
     try:
-        items: list[Any] = []
-        if count:
-            values = ffi.new("Value[]", count)
-            lib.values_read_variants(arguments, count, values)
-            items = read_all(values, count)
-        returned = function(*items)
+        returned = function(*read_variants(arguments, count))
         if returned is not None:
-            value = ffi.new("Value *")
-            keep: list[Any] = []
-            write_variant(value, returned, keep)
-            lib.value_write_variant(value, result)
+            write_result(returned, _ANY, result)
     except BaseException:
         report_exception(getattr(function, "__qualname__", type(function).__name__))
 

@@ -53,6 +53,11 @@ class Type:
             self.kind = NIL
             self.is_variant = True
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether this is the result of a method that returns nothing."""
+        return self.kind == NIL and not self.is_variant
+
     def fit(self, value: Any) -> Any:
         """`value` as the declared type has it; raises TypeError where it does not fit."""
         convert = _FIT.get(self.name)

@@ -7,11 +7,11 @@ go through one handle: the engine stores it with the object, `ffi.from_handle` t
 from __future__ import annotations
 
 from . import api, interface
+from .arguments import read_pointers, write_pointer
 from .exports import Type
 from .interface import ffi, identity, lib, string_name
 from .log import report_exception
 from .objects import POSTINITIALIZE
-from .variant import TYPED_WRITERS, read_all, write_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,28 +132,3 @@ def on_call_virtual(handle: Any, name: Any, userdata: Any, arguments: Any, resul
             write_pointer(result, returned, virtual.result)
     except BaseException:
         report_exception(virtual.name)
-
-
-def read_pointers(arguments: Any, types: list[Type]) -> list[Any]:
-    """The Python values of typed arguments."""
-    count = len(types)
-    if not count:
-        return []
-    values = ffi.new("Value[]", count)
-    for i, declared in enumerate(types):
-        values[i].type = declared.kind
-        values[i].as_variant = declared.is_variant
-    lib.values_read_pointers(arguments, count, values)
-    return read_all(values, count)
-
-
-def write_pointer(target: Any, returned: Any, declared: Type) -> None:
-    """Assigns a result to typed engine memory; raises TypeError where it does not fit."""
-    value = ffi.new("Value *")
-    keep: list[Any] = []
-    if declared.is_variant or declared.class_name:
-        write_variant(value, returned, keep)
-        value.as_variant = declared.is_variant
-    else:
-        TYPED_WRITERS[declared.name](value, returned, keep)
-    lib.value_write_pointer(value, declared.kind, declared.is_reference, target)

@@ -7,12 +7,13 @@ saves the properties but runs no Python. `exposed(tool=True)` is for classes tha
 from __future__ import annotations
 
 from .exports import Method, Type, export, exposed_names, find_methods, signal
-from .instances import ClassRecord, create_instance, read_pointers, write_pointer
-from .interface import OBJECT, ffi, lib, string, string_name
+from .arguments import read_pointers, read_variants, write_default, write_pointer, write_result
+from .instances import ClassRecord, create_instance
+from .interface import ffi, lib, string, string_name
 from .log import report_exception
 from .objects import Object, add_class
 from . import api, interface
-from .variant import NIL, read_all, write_variant
+from .variant import write_variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 USAGE_DEFAULT = 6  # stored and shown in the inspector
 USAGE_NIL_IS_VARIANT = 131072
-INVALID_METHOD, INVALID_ARGUMENT, TOO_MANY_ARGUMENTS, TOO_FEW_ARGUMENTS = 1, 2, 3, 4
+CALL_OK, _, INVALID_ARGUMENT, TOO_MANY_ARGUMENTS, TOO_FEW_ARGUMENTS = range(5)
 
 
 class Registered:
@@ -40,7 +41,11 @@ registered: dict[str, Registered] = {}  # parents before children
 
 
 def exposed(cls: Any = None, *, tool: bool = False) -> Any:
-    """Makes a Python class that inherits an engine class one of the engine's own, at once."""
+    """Makes a Python class that inherits an engine class one of the engine's own, at once.
+
+    It belongs into a module that is imported at the start (`module` in runtime.cfg): of a class exposed later, an
+    editor build lets only Python make objects, since it takes the class for one of the editor's.
+    """
     if cls is None:
         return lambda wrapped: exposed(wrapped, tool=tool)
     name = cls.__name__
@@ -158,7 +163,7 @@ def _register_method(entry: Registered, method: Method) -> None:
     info.ptrcall_func = lib.on_call_method_typed
     info.method_flags = lib.GDEXTENSION_METHOD_FLAGS_DEFAULT
     result_info = ffi.new("GDExtensionPropertyInfo *")
-    if method.result.kind != NIL or method.result.is_variant:
+    if not method.result.is_nothing:
         _fill_property_info(result_info, "", method.result)
         info.has_return_value = 1
         info.return_value_info = result_info
@@ -181,52 +186,40 @@ def _register_method(entry: Registered, method: Method) -> None:
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
-def on_call_method(userdata: Any, handle: Any, arguments: Any, count: int, result: Any, error: Any) -> None:
-    method = ffi.from_handle(userdata)
+def on_call_method(
+    userdata: Any, handle: Any, arguments: Any, count: int, result: Any, error: Any
+) -> None:
+    method: Method = ffi.from_handle(userdata)
     declared = method.arguments
-    if count < method.required or count > len(declared):
-        error.error = TOO_FEW_ARGUMENTS if count < method.required else TOO_MANY_ARGUMENTS
-        error.expected = method.required if count < method.required else len(declared)
+    error.error = CALL_OK
+    if not method.required <= count <= len(declared):
+        is_short = count < method.required
+        error.error = TOO_FEW_ARGUMENTS if is_short else TOO_MANY_ARGUMENTS
+        error.expected = method.required if is_short else len(declared)
         return
     try:
-        items: list[Any] = []
-        if count:
-            values = ffi.new("Value[]", count)
-            lib.values_read_variants(arguments, count, values)
-            items = read_all(values, count)
-        for i in range(count):
+        items = read_variants(arguments, count)
+        for i, item in enumerate(items):
             try:
-                items[i] = declared[i][1].fit(items[i])
+                items[i] = declared[i][1].fit(item)
             except TypeError:
                 error.error = INVALID_ARGUMENT
                 error.argument = i
                 error.expected = declared[i][1].kind
                 return
-        returned = method.function(ffi.from_handle(handle), *items)
-        if returned is not None:
-            value = ffi.new("Value *")
-            keep: list[Any] = []
-            write_result(value, returned, method.result, keep)
-            lib.value_write_variant(value, result)
+        write_result(method.function(ffi.from_handle(handle), *items), method.result, result)
     except BaseException:
         report_exception(method.where)
-
-
-def write_result(value: Any, returned: Any, declared: Type, keep: list[Any]) -> None:
-    """Fills a record with a result as its declared type has it."""
-    from .variant import TYPED_WRITERS
-
-    writer = None if declared.is_variant or declared.kind in (NIL, OBJECT) else TYPED_WRITERS[declared.name]
-    (writer or write_variant)(value, returned, keep)
+        write_default(method.result, result)
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def on_call_method_typed(userdata: Any, handle: Any, arguments: Any, result: Any) -> None:
-    method = ffi.from_handle(userdata)
+    method: Method = ffi.from_handle(userdata)
     try:
         items = read_pointers(arguments, [declared for _, declared in method.arguments])
         returned = method.function(ffi.from_handle(handle), *items)
-        if method.result.kind != NIL or method.result.is_variant:
+        if not method.result.is_nothing:
             write_pointer(result, returned, method.result)
     except BaseException:
         report_exception(method.where)
