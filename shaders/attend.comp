@@ -1,12 +1,17 @@
 // y[r, h] = softmax over the cells j that row r sees of (q[r, h] . K[j]), times V[j]
 //
 // A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. q is
-// scaled already. One group for a head of a row. GROUP_SIZE cells at a time: a thread scores one
-// cell, then sums up to four dimensions over all of them; the softmax is rescaled as it goes
-// (Milakov and Gimelshein 2018). Sums in float32.
+// scaled already. All cells up to the last row's position must have been written.
 //
-// Defines    GROUP_SIZE  128: D is at most 4 * GROUP_SIZE
-// Dispatch   (H, rows, 1)
+// A column is a query head of a row; those that share a key/value head count on, row by row. One
+// group for COLUMNS columns of a key/value head, so that a cell is read once for all of them. It
+// goes through the cells by tiles: a thread scores CELLS cells of the tile, then sums PAIRS pairs of
+// dimensions over all of its cells. The softmax is rescaled as it goes (Milakov and Gimelshein
+// 2018), the sums so far stand in y. All in float32 but the cache.
+//
+// Defines    GROUP_SIZE  a multiple of COLUMNS
+//            COLUMNS, CELLS, PAIRS
+// Dispatch   (G, rows * (H / G) / COLUMNS, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -28,77 +33,188 @@ layout(push_constant, std430) uniform Params {
 }
 params;
 
-shared vec4 query[GROUP_SIZE];
-shared float scores[GROUP_SIZE];
-shared float shares[GROUP_SIZE]; // exp(score - greatest)
+const uint TILE = GROUP_SIZE * CELLS;
+const uint SEGMENTS = GROUP_SIZE / COLUMNS; // of a tile, where its greatest scores are sought
+const uint CELLS_AT_ONCE = 4u; // in the sum over values
+const float LOWEST = -3.0e38;
 
-float score(const uint cell, const uint kv_head) {
-	const uint words = params.head_size / 2u; // of a head of a cell
-	const uint key = (params.k_cache + (cell * params.kv_heads + kv_head) * words) / 4u;
-	vec4 sum = vec4(0.0);
-	for (uint i = 0u; i < words / 4u; i++) {
-		const uvec4 halves = cache4[key + i];
-		sum += query[2u * i] * vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y));
-		sum += query[2u * i + 1u] * vec4(unpackHalf2x16(halves.z), unpackHalf2x16(halves.w));
+shared float scores[COLUMNS][TILE];
+shared float shares[COLUMNS][TILE]; // exp(score - greatest)
+shared float partial[COLUMNS][SEGMENTS];
+
+struct Columns {
+	uint q[COLUMNS]; // where its query starts, in vectors
+	uint y[COLUMNS]; // where its result starts, in floats
+	uint first[COLUMNS]; // cell that it sees
+	uint last[COLUMNS];
+	uint count; // the others are the last one again
+};
+
+Columns find_columns(const uint n_columns) {
+	const uint group = params.heads / params.kv_heads;
+	Columns columns;
+	columns.count = min(n_columns - gl_WorkGroupID.y * COLUMNS, COLUMNS);
+	for (uint c = 0u; c < COLUMNS; c++) {
+		const uint column = min(gl_WorkGroupID.y * COLUMNS + c, n_columns - 1u);
+		const uint row = column / group;
+		const uint head = gl_WorkGroupID.x * group + column % group;
+		const uint position = state[STATE_POSITIONS + row];
+		const bool sees_all = params.window == 0u || position < params.window;
+		columns.q[c] = (params.q + row * params.q_stride + head * params.head_size) / 4u;
+		columns.y[c] = params.y + row * params.y_stride + head * params.head_size;
+		columns.first[c] = sees_all ? 0u : position - params.window + 1u;
+		columns.last[c] = position;
 	}
-	return sum.x + sum.y + sum.z + sum.w;
+	return columns;
+}
+
+// Scores of cells `tile` + thread + GROUP_SIZE * i.
+void score_cells(const Columns columns, const uint tile, const uint end, inout float own[CELLS][COLUMNS]) {
+	const uint words = params.head_size / 2u; // of a head of a cell
+	uint keys[CELLS];
+	for (uint i = 0u; i < CELLS; i++) {
+		const uint cell = min(tile + gl_LocalInvocationID.x + GROUP_SIZE * i, end - 1u);
+		keys[i] = params.k_cache + (cell * params.kv_heads + gl_WorkGroupID.x) * words;
+		for (uint c = 0u; c < COLUMNS; c++) {
+			own[i][c] = 0.0;
+		}
+	}
+	for (uint d = 0u; d < words / 2u; d++) {
+		vec4 k[CELLS];
+		for (uint i = 0u; i < CELLS; i++) {
+			k[i] = vec4(unpackHalf2x16(cache[keys[i] + 2u * d]), unpackHalf2x16(cache[keys[i] + 2u * d + 1u]));
+		}
+		for (uint c = 0u; c < COLUMNS; c++) {
+			const vec4 q = work4[columns.q[c] + d];
+			for (uint i = 0u; i < CELLS; i++) {
+				for (uint j = 0u; j < 4u; j++) {
+					own[i][c] = fma(q[j], k[i][j], own[i][c]);
+				}
+			}
+		}
+	}
+	for (uint i = 0u; i < CELLS; i++) {
+		const uint cell = tile + gl_LocalInvocationID.x + GROUP_SIZE * i;
+		for (uint c = 0u; c < COLUMNS; c++) {
+			if (cell < columns.first[c] || cell > columns.last[c]) {
+				own[i][c] = LOWEST;
+			}
+		}
+	}
+}
+
+// y = y * shrink + sum over the tile's cells of share * V; y starts with the first tile.
+void sum_values(const Columns columns, const uint tile, const uint end, const bool is_first, const float shrink[COLUMNS]) {
+	const uint pairs = params.head_size / 2u;
+	const uint stride = params.kv_heads * pairs;
+	for (uint chunk = gl_LocalInvocationID.x; chunk < pairs; chunk += GROUP_SIZE * PAIRS) {
+		const uint values = params.v_cache + gl_WorkGroupID.x * pairs;
+		uint pair[PAIRS];
+		vec2 sums[PAIRS][COLUMNS];
+		for (uint i = 0u; i < PAIRS; i++) {
+			pair[i] = min(chunk + i * GROUP_SIZE, pairs - 1u);
+			for (uint c = 0u; c < COLUMNS; c++) {
+				sums[i][c] = vec2(0.0);
+			}
+		}
+		const uint n_cells = min(TILE, end - tile);
+		for (uint start = 0u; start < n_cells; start += CELLS_AT_ONCE) {
+			for (uint j = start; j < start + CELLS_AT_ONCE; j++) {
+				const uint cell = values + min(tile + j, end - 1u) * stride;
+				vec2 v[PAIRS];
+				for (uint i = 0u; i < PAIRS; i++) {
+					v[i] = unpackHalf2x16(cache[cell + pair[i]]);
+				}
+				for (uint c = 0u; c < COLUMNS; c++) {
+					const float share = shares[c][j];
+					for (uint i = 0u; i < PAIRS; i++) {
+						sums[i][c].x = fma(share, v[i].x, sums[i][c].x);
+						sums[i][c].y = fma(share, v[i].y, sums[i][c].y);
+					}
+				}
+			}
+		}
+		for (uint i = 0u; i < PAIRS; i++) {
+			for (uint c = 0u; c < COLUMNS; c++) {
+				const uint y = columns.y[c] + 2u * pair[i];
+				const vec2 before = is_first ? vec2(0.0) : shrink[c] * vec2(work[y], work[y + 1u]);
+				if (c < columns.count && chunk + i * GROUP_SIZE < pairs) {
+					work[y] = before.x + sums[i][c].x;
+					work[y + 1u] = before.y + sums[i][c].y;
+				}
+			}
+		}
+	}
 }
 
 void main() {
-	const uint head = gl_WorkGroupID.x;
-	const uint row = gl_WorkGroupID.y;
-	if (row >= state[STATE_ROWS]) {
+	const uint n_columns = state[STATE_ROWS] * (params.heads / params.kv_heads);
+	if (gl_WorkGroupID.y * COLUMNS >= n_columns) {
 		return; // the whole group
 	}
+	const Columns columns = find_columns(n_columns);
 	const uint thread = gl_LocalInvocationID.x;
-	const uint kv_head = head / (params.heads / params.kv_heads);
-	const uint position = state[STATE_POSITIONS + row];
-	const bool all = params.window == 0u || position < params.window;
-	const uint first = all ? 0u : position - params.window + 1u;
-	const uint pairs = params.head_size / 2u;
-	const uint values = params.v_cache + kv_head * pairs + thread;
-
-	if (thread < params.head_size / 4u) {
-		query[thread] = work4[(params.q + row * params.q_stride + head * params.head_size) / 4u + thread];
+	const uint own_column = thread % COLUMNS;
+	const uint own_segment = thread / COLUMNS;
+	float greatest[COLUMNS];
+	uint first = columns.first[0];
+	uint end = columns.last[0] + 1u;
+	for (uint c = 0u; c < COLUMNS; c++) {
+		greatest[c] = LOWEST;
+		first = min(first, columns.first[c]);
+		end = max(end, columns.last[c] + 1u);
 	}
+
+	float total = 0.0; // of the own column's shares in the own segment
+	for (uint tile = first; tile < end; tile += TILE) {
+		float own[CELLS][COLUMNS];
+		score_cells(columns, tile, end, own);
+		for (uint i = 0u; i < CELLS; i++) {
+			for (uint c = 0u; c < COLUMNS; c++) {
+				scores[c][thread + GROUP_SIZE * i] = own[i][c];
+			}
+		}
+		barrier();
+		float segment_greatest = LOWEST;
+		for (uint j = own_segment; j < TILE; j += SEGMENTS) {
+			segment_greatest = max(segment_greatest, scores[own_column][j]);
+		}
+		partial[own_column][own_segment] = segment_greatest;
+		barrier();
+		float shrink[COLUMNS];
+		for (uint c = 0u; c < COLUMNS; c++) {
+			const float before = greatest[c];
+			for (uint s = 0u; s < SEGMENTS; s++) {
+				greatest[c] = max(greatest[c], partial[c][s]);
+			}
+			shrink[c] = exp(before - greatest[c]);
+			for (uint i = 0u; i < CELLS; i++) {
+				const float share = own[i][c] == LOWEST ? 0.0 : exp(own[i][c] - greatest[c]);
+				shares[c][thread + GROUP_SIZE * i] = share;
+			}
+		}
+		barrier();
+		for (uint c = 0u; c < COLUMNS; c++) {
+			total *= c == own_column ? shrink[c] : 1.0;
+		}
+		for (uint j = own_segment; j < TILE; j += SEGMENTS) {
+			total += shares[own_column][j];
+		}
+		sum_values(columns, tile, end, tile == first, shrink);
+	}
+
+	partial[own_column][own_segment] = total;
 	barrier();
-
-	float greatest = -3.0e38;
-	float total = 0.0;
-	vec2 sums[2] = vec2[2](vec2(0.0), vec2(0.0)); // pairs `thread` and `thread + GROUP_SIZE`
-	for (uint tile = first; tile <= position; tile += GROUP_SIZE) {
-		const uint n_cells = min(position + 1u - tile, GROUP_SIZE);
-		const float own = thread < n_cells ? score(tile + thread, kv_head) : -3.0e38;
-		scores[thread] = own;
-		barrier();
-		const float before = greatest;
-		for (uint j = 0u; j < n_cells; j++) {
-			greatest = max(greatest, scores[j]);
+	for (uint c = 0u; c < COLUMNS; c++) {
+		float sum = 0.0;
+		for (uint s = 0u; s < SEGMENTS; s++) {
+			sum += partial[c][s];
 		}
-		shares[thread] = exp(own - greatest);
-		barrier();
-		const float shrink = exp(before - greatest);
-		total *= shrink;
-		sums[0] *= shrink;
-		sums[1] *= shrink;
-		for (uint j = 0u; j < n_cells; j++) {
-			const uint value = values + (tile + j) * params.kv_heads * pairs;
-			total += shares[j];
-			if (thread < pairs) {
-				sums[0] += shares[j] * unpackHalf2x16(cache[value]);
+		if (c < columns.count) {
+			for (uint pair = thread; pair < params.head_size / 2u; pair += GROUP_SIZE) {
+				work[columns.y[c] + 2u * pair] /= sum;
+				work[columns.y[c] + 2u * pair + 1u] /= sum;
 			}
-			if (thread + GROUP_SIZE < pairs) {
-				sums[1] += shares[j] * unpackHalf2x16(cache[value + GROUP_SIZE]);
-			}
-		}
-	}
-
-	const uint y = params.y + row * params.y_stride + head * params.head_size;
-	for (uint i = 0u; i < 2u; i++) {
-		const uint pair = thread + i * GROUP_SIZE;
-		if (pair < pairs) {
-			work[y + 2u * pair] = sums[i].x / total;
-			work[y + 2u * pair + 1u] = sums[i].y / total;
 		}
 	}
 }

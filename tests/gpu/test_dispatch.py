@@ -11,6 +11,7 @@ from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
 from llm.errors import NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.penalties import Penalties
+from llm.gpu.rendering_device import open_device
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 # Sums in another order flip the rounding of a float16 key or value here and there: 5e-4 of it each.
@@ -28,9 +29,14 @@ def load(path: Path, executor: str, rows: int = 64) -> Model:
     )
 
 
-@pytest.fixture(scope="module")
-def dispatch(path: Path) -> Iterator[Model]:
+@pytest.fixture(scope="module", params=[True, False], ids=["software", "hardware"])
+def dispatch(path: Path, request: pytest.FixtureRequest) -> Iterator[Model]:
+    """With the kernels for software drivers and with those for GPUs, whatever this device is."""
+    device = open_device()
+    assert device is not None
+    found, device.is_cpu = device.is_cpu, request.param
     model = load(path, "dispatch")
+    device.is_cpu = found
     assert model.executor == "dispatch"
     yield model
     model.close()
@@ -81,9 +87,7 @@ def test_only_the_wanted_rows(dispatch: Model, reference: Model, outputs: list[i
     [None, Penalties({int(token): 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3)],
     ids=["plain", "penalised"],
 )
-def test_candidates(
-    dispatch: Model, reference: Model, k: int, penalties: Penalties | None
-) -> None:
+def test_candidates(dispatch: Model, reference: Model, k: int, penalties: Penalties | None) -> None:
     for model in (dispatch, reference):
         model.forward(PROMPT, 0, [60])
     found = dispatch.candidates(k, penalties)

@@ -6,6 +6,7 @@ tokens stand in the state buffer, which is all that is uploaded from token to to
 """
 
 from collections.abc import Callable, Generator, Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
 from llm.gpu import state
 from llm.gpu.hazards import HazardTracker
-from llm.gpu.lowering import Dispatch, Lowering, lower_penalize, lower_picks, pick_floats
+from llm.gpu.lowering import (
+    Dispatch,
+    Lowering,
+    Scratch,
+    lower_penalize,
+    lower_picks,
+    scratch_floats,
+)
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout, place
@@ -42,13 +50,15 @@ class DispatchExecutor:
         self._program = program
         self._device = device
         self.device = device.name
-        self._layout: Layout = place([*program.weights, *constants])
-        self._lowering = Lowering(self._layout, is_cpu=device.is_cpu)
+        self._layout: Layout = place([*constants, *program.weights])
         largest_tape = program.record(program.max_rows, program.max_outputs)
-        self._pick_at = largest_tape.work_floats  # scratch of the pick kernels
-        work_floats = self._pick_at + pick_floats(program.vocabulary)
+        self._scratch = Scratch(
+            largest_tape.work_floats,
+            scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu),
+        )
+        self._lowering = Lowering(self._layout, self._scratch, is_cpu=device.is_cpu)
         sizes = {
-            "the activations": work_floats * WORD,
+            "the activations": (self._scratch.start + self._scratch.size) * WORD,
             "the key/value cache": program.cache_words * WORD,
             "the state": state.STATE_WORDS * WORD,
             **{
@@ -103,7 +113,7 @@ class DispatchExecutor:
         self._device.play(
             self._table(
                 ("forward", rows, outputs),
-                lambda: map(self._lowering.lower, tape.operations),
+                lambda: chain.from_iterable(map(self._lowering.lower, tape.operations)),
             )
         )
         if not batch.outputs:
@@ -115,7 +125,7 @@ class DispatchExecutor:
             return largest(self._read_floats(row)[0], k, penalties)
         if penalties is not None and not penalties.changes_nothing:
             self._penalize(row, penalties)
-        table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._pick_at))
+        table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
         self._device.play(table)
         picks = np.frombuffer(
             self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32
@@ -142,11 +152,16 @@ class DispatchExecutor:
         """Kernels that the first prompt and answer need, so that no compile falls into them."""
         limits = self._program.max_rows, self._program.max_outputs
         tapes = [self._tape(bucket(1, limits[0]), limits[1]), self._tape(limits[0], 0)]
-        dispatches = [self._lowering.lower(op) for tape in tapes for op in tape.operations]
+        dispatches = [
+            dispatch
+            for tape in tapes
+            for operation in tape.operations
+            for dispatch in self._lowering.lower(operation)
+        ]
         self._logits = tapes[0].logits
         row = self._row(0)
-        dispatches += lower_picks(row, 1, self._pick_at)
-        dispatches += lower_picks(row, 2, self._pick_at)
+        dispatches += lower_picks(row, 1, self._scratch)
+        dispatches += lower_picks(row, 2, self._scratch)
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
     def _make_sets(self, kernel: str) -> None:

@@ -40,12 +40,29 @@ PRODUCT: Params = {
     "count_at": "I",
     "threads_per_row": "I",
 }
+ATTEND: Params = {
+    "q": "I",
+    "q_stride": "I",
+    "y": "I",
+    "y_stride": "I",
+    "k_cache": "I",
+    "v_cache": "I",
+    "heads": "I",
+    "kv_heads": "I",
+    "head_size": "I",
+    "window": "I",
+}
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
 MATVEC_COLUMNS = (1, 8)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 TOP_K_CHUNK = 1024
+
+
+def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
+    defines = {"COLUMNS": columns, "CELLS": cells, "PAIRS": pairs}
+    return Kernel("attend.comp", group_size, ATTEND, defines)
 
 
 def _embed(format_id: int) -> Kernel:
@@ -86,14 +103,17 @@ KERNELS: dict[str, Kernel] = {
         64,
         {"k": "I", "v": "I", "stride": "I", "width": "I", "k_cache": "I", "v_cache": "I"},
     ),
-    "attend": Kernel(
-        "attend.comp",
+    "attend_1": _attend(128, 1, cells=1, pairs=1),
+    "attend_4": _attend(128, 4, cells=1, pairs=1),
+    "attend_rows_2": _attend(32, 2, cells=4, pairs=4),
+    "attend_rows_16": _attend(32, 16, cells=4, pairs=4),
+    "attend_split": Kernel(
+        "attend_split.comp",
         128,
         {
             "q": "I",
             "q_stride": "I",
-            "y": "I",
-            "y_stride": "I",
+            "partials": "I",
             "k_cache": "I",
             "v_cache": "I",
             "heads": "I",
@@ -101,6 +121,11 @@ KERNELS: dict[str, Kernel] = {
             "head_size": "I",
             "window": "I",
         },
+    ),
+    "attend_merge": Kernel(
+        "attend_merge.comp",
+        128,
+        {"partials": "I", "y": "I", "y_stride": "I", "head_size": "I", "n_parts": "I"},
     ),
     "geglu": Kernel("geglu.comp", 64, {"gate": "I", "up": "I", "y": "I", "width": "I"}),
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),

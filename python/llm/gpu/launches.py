@@ -21,6 +21,9 @@ Groups = tuple[int, int, int]
 UNIT_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
 MATMUL_TILE = 64  # rows and columns of a tile of matmul.comp
 ARGMAX_CHUNK = 4096
+SPLIT_ROWS = 8  # most rows whose attention is cut along the cells
+SPLIT_GROUPS = 256  # groups that a split aims at: two for a multiprocessor of a large GPU
+MAX_PARTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,20 @@ def plan_product(
     return ProductPlan(f"matmul_{format_name}", 1, groups)
 
 
+@dataclass(frozen=True, slots=True)
+class AttendPlan:
+    kernel: str
+    groups: Groups
+
+
+def plan_attend(heads: int, kv_heads: int, rows: int, *, is_cpu: bool) -> AttendPlan:
+    """Where rows are few, few heads share a group, so that there are groups for every processor."""
+    few, many = ("attend_rows_2", "attend_rows_16") if is_cpu else ("attend_1", "attend_4")
+    kernel = few if rows == 1 else many
+    columns = rows * (heads // kv_heads)
+    return AttendPlan(kernel, (kv_heads, _ceil_div(columns, KERNELS[kernel].defines["COLUMNS"]), 1))
+
+
 def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
     limit = next(
         (limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1]
@@ -86,6 +103,18 @@ def _threads_per_row(height: int, width: int) -> int:
     while threads < most and threads * UNIT_WEIGHTS < width:
         threads *= 2
     return threads
+
+
+def attend_parts(heads: int, rows: int, *, is_cpu: bool) -> int:
+    """Into how many parts the cells of a row are cut; 1: attend.comp does without."""
+    if is_cpu or rows > SPLIT_ROWS:
+        return 1
+    return max(1, min(MAX_PARTS, SPLIT_GROUPS // (heads * rows)))
+
+
+def attend_scratch(heads: int, head_size: int, rows: int, parts: int) -> int:
+    """Floats of the work buffer that the partial sums of a split need."""
+    return rows * heads * parts * (head_size + 4)
 
 
 def argmax_scratch(count: int) -> int:

@@ -27,6 +27,22 @@ from llm.gpu.operations import (
 )
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout
+from llm.gpu.tape import Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Floats `start` to `start + size` of the work buffer."""
+
+    start: int
+    size: int
+
+    def part(self, floats: int, what: str) -> Region:
+        """Its first floats, as bytes. ValueError where it is too small: our own mistake."""
+        if floats > self.size:
+            raise ValueError(f"{what} needs {floats:,} floats of scratch; there are {self.size:,}")
+        return Region("work", self.start * FLOAT_BYTES, (self.start + floats) * FLOAT_BYTES)
+
 
 PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
 
@@ -42,14 +58,20 @@ class Dispatch:
 
 
 class Lowering:
-    """Turns the operations of one program into dispatches; `is_cpu` is a software driver."""
+    """Turns the operations of one program into dispatches; `is_cpu` is a software driver.
 
-    def __init__(self, layout: Layout, *, is_cpu: bool) -> None:
+    `scratch` is a region of the work buffer, in floats, where dispatches of one operation leave
+    each other partial results.
+    """
+
+    def __init__(self, layout: Layout, scratch: Scratch, *, is_cpu: bool) -> None:
         self._layout = layout
+        self._scratch = scratch
         self._is_cpu = is_cpu
 
-    def lower(self, operation: Operation) -> Dispatch:
-        return _LOWER[type(operation)](self, operation)
+    def lower(self, operation: Operation) -> list[Dispatch]:
+        lowered = _LOWER[type(operation)](self, operation)
+        return lowered if isinstance(lowered, list) else [lowered]
 
     def _embed(self, op: Embed) -> Dispatch:
         name = op.weight.format.name
@@ -128,22 +150,38 @@ class Lowering:
             v_cache=op.cache.values,
         )
 
-    def _attend(self, op: Attend) -> Dispatch:
-        return self._dispatch(
-            op,
-            "attend",
-            (op.heads, op.q.rows, 1),
-            q=op.q.offset,
-            q_stride=op.q.width,
-            y=op.y.offset,
-            y_stride=op.y.width,
-            k_cache=op.cache.keys,
-            v_cache=op.cache.values,
-            heads=op.heads,
-            kv_heads=op.kv_heads,
-            head_size=op.q.width // op.heads,
-            window=op.window,
+    def _attend(self, op: Attend) -> list[Dispatch]:
+        rows, head_size = op.q.rows, op.q.width // op.heads
+        source = {
+            "q": op.q.offset,
+            "q_stride": op.q.width,
+            "k_cache": op.cache.keys,
+            "v_cache": op.cache.values,
+            "heads": op.heads,
+            "kv_heads": op.kv_heads,
+            "head_size": head_size,
+            "window": op.window,
+        }
+        target = {"y": op.y.offset, "y_stride": op.y.width}
+        parts = launches.attend_parts(op.heads, rows, is_cpu=self._is_cpu)
+        if parts == 1:
+            plan = launches.plan_attend(op.heads, op.kv_heads, rows, is_cpu=self._is_cpu)
+            return [self._dispatch(op, plan.kernel, plan.groups, None, **source, **target)]
+        partials = self._scratch.part(
+            launches.attend_scratch(op.heads, head_size, rows, parts), "partial attention"
         )
+        split = pack_params("attend_split", **source, partials=self._scratch.start)
+        merge = pack_params(
+            "attend_merge",
+            **target,
+            partials=self._scratch.start,
+            head_size=head_size,
+            n_parts=parts,
+        )
+        return [
+            Dispatch("attend_split", split, (parts, op.heads, rows), 0, op.reads, (partials,)),
+            Dispatch("attend_merge", merge, (op.heads, rows, 1), 0, (partials,), op.writes),
+        ]
 
     def _geglu(self, op: GEGLU) -> Dispatch:
         return self._dispatch(
@@ -182,7 +220,7 @@ class Lowering:
         return first, second, third, fourth
 
 
-_LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch]] = {
+_LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch]]] = {
     Embed: Lowering._embed,
     RMSNorm: Lowering._rms_norm,
     MatMul: Lowering._matmul,
@@ -194,21 +232,28 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch]] = {
 }
 
 
-def pick_floats(vocabulary: int) -> int:
-    """Floats of scratch that the search for the best tokens needs."""
-    return max(
+def scratch_floats(tape: Tape, vocabulary: int, *, is_cpu: bool) -> int:
+    """Floats of scratch that the operations of a tape of any rows and the picks need at most."""
+    most = max(
         launches.argmax_scratch(vocabulary), launches.top_k_scratch(vocabulary, state.MAX_PICKS)
     )
+    for op in tape.operations:
+        if isinstance(op, Attend):
+            rows = min(op.q.rows, launches.SPLIT_ROWS)
+            parts = launches.attend_parts(op.heads, 1, is_cpu=is_cpu)
+            size = op.q.width // op.heads
+            most = max(most, launches.attend_scratch(op.heads, size, rows, parts))
+    return most
 
 
-def lower_picks(logits: Tensor, k: int, scratch: int) -> list[Dispatch]:
-    """The k best of one row of logits go to the state's picks; `scratch` is an offset in floats."""
+def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
+    """The k best of one row of logits go to the state's picks."""
     stages = (
-        launches.argmax_stages(logits.offset, logits.width, scratch)
+        launches.argmax_stages(logits.offset, logits.width, scratch.start)
         if k == 1
-        else launches.top_k_stages(logits.offset, logits.width, k, scratch)
+        else launches.top_k_stages(logits.offset, logits.width, k, scratch.start)
     )
-    return _chain(stages, logits, scratch)
+    return _chain(stages, logits, scratch.part(scratch.size, "a search"))
 
 
 def lower_penalize(logits: Tensor, penalties: Penalties) -> Dispatch:
@@ -225,10 +270,8 @@ def lower_penalize(logits: Tensor, penalties: Penalties) -> Dispatch:
     return Dispatch("penalize", parameters, groups, 0, (logits.region,), (logits.region,))
 
 
-def _chain(stages: Sequence[SearchStage], logits: Tensor, scratch: int) -> list[Dispatch]:
+def _chain(stages: Sequence[SearchStage], logits: Tensor, lists: Region) -> list[Dispatch]:
     """Each stage reads what the one before it wrote, so all of the scratch counts as touched."""
-    start = scratch * FLOAT_BYTES
-    lists = Region("work", start, start + pick_floats(logits.width) * FLOAT_BYTES)
     return [
         Dispatch(
             stage.kernel,

@@ -7,6 +7,7 @@ from llm.files.repack import plane_words
 from llm.gpu.operations import Weight
 
 ALIGNMENT = 4  # words: kernels read planes as uvec4
+SMALL = 1 << 17  # weights; norms and tables are below, matrices that matter above
 SHARD_WORDS = 1 << 28  # 1 GiB
 
 
@@ -25,12 +26,13 @@ class Layout:
 def place(weights: Iterable[Weight], limit: int = SHARD_WORDS) -> Layout:
     """Lays weights one after the other; a new shard begins where the next would not fit.
 
+    Vectors and tables come first, so that a kernel which reads two of them finds both in shard 0.
     A weight larger than `limit` words gets a shard of its own, which the device then refuses
     with both sizes.
     """
     placements: dict[str, Placement] = {}
     shards = [0]
-    for weight in weights:
+    for weight in sorted(weights, key=lambda weight: weight.rows * weight.columns > SMALL):
         sizes = [
             -(-words // ALIGNMENT) * ALIGNMENT
             for words in plane_words(weight.format, weight.rows * weight.columns)
