@@ -1,18 +1,22 @@
-"""Godot 4 for Python: engine classes, and Python classes as nodes. Knows nothing of language models.
+"""Godot 4 for Python: engine classes, and Python classes as nodes. Knows no language models.
 
-    interface      the engine's C functions, names and version
     api            the engine's classes as data, with method hashes
+    interface      the engine's C functions, names and version
     variant        Python values <-> engine values
     packed         packed arrays, in engine memory
-    objects        engine objects and classes as Python objects and classes
+    methods        methods and properties of engine classes
+    objects        engine objects as Python objects
+    classes        engine classes, singletons and constants, on demand
     callables      Python callables in the engine, the engine's in Python
     signals        signals as attributes
     exports        what a class declares: properties, signals, methods
+    arguments      what the engine calls Python with, and what it gets back
+    instances      instances of exposed classes, and what the engine calls in them
     registration   a Python class -> a class of the engine
-    instances      instances of such classes, and what the engine calls in them
     compute        a table of compute dispatches, played without Python in between
     log            the engine's log
     docs           the editor's help
+    command        the node that runs a Python module as a program
     startup        what the extension calls
 
 Everything is imported on first use, so that this package can be imported without an engine.
@@ -25,12 +29,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .callables import Callable as Callable
+    from .errors import FreedObjectError as FreedObjectError
     from .exports import export as export
     from .exports import signal as signal
     from .instances import on_shutdown as on_shutdown
     from .log import log_error as log_error
     from .log import print as print
-    from .objects import FreedObjectError as FreedObjectError
     from .objects import Object as Object
     from .packed import PackedByteArray as PackedByteArray
     from .packed import PackedFloat32Array as PackedFloat32Array
@@ -47,7 +51,7 @@ if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
 
 
-# Which module a name comes from. What is not here is an engine class, a singleton or a global constant.
+# Which module a name comes from; any other is an engine class, a singleton or a constant.
 _MODULES = {
     "Callable": "callables",
     "export": "exports",
@@ -55,7 +59,7 @@ _MODULES = {
     "on_shutdown": "instances",
     "log_error": "log",
     "print": "log",
-    "FreedObjectError": "objects",
+    "FreedObjectError": "errors",
     "Object": "objects",
     "PackedByteArray": "packed",
     "PackedFloat32Array": "packed",
@@ -68,7 +72,16 @@ _MODULES = {
 }
 
 # Property hints by the names that declarations use: `hint=FILE` is PROPERTY_HINT_FILE.
-_HINTS = ("FILE", "DIR", "GLOBAL_FILE", "GLOBAL_DIR", "RANGE", "ENUM", "MULTILINE_TEXT", "PLACEHOLDER_TEXT")
+_HINTS = (
+    "FILE",
+    "DIR",
+    "GLOBAL_FILE",
+    "GLOBAL_DIR",
+    "RANGE",
+    "ENUM",
+    "MULTILINE_TEXT",
+    "PLACEHOLDER_TEXT",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -79,8 +92,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         value = getattr(importlib.import_module(f"godot.{_MODULES[name]}"), name)
     elif name in _HINTS:
-        value = getattr(importlib.import_module("godot.api"), "constant")(f"PROPERTY_HINT_{name}")
+        value = importlib.import_module("godot.api").constant(f"PROPERTY_HINT_{name}")
     else:
-        value = getattr(importlib.import_module("godot.objects"), "lookup")(name)
+        value = importlib.import_module("godot.classes").lookup(name)
     globals()[name] = value
     return value

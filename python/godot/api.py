@@ -1,4 +1,4 @@
-"""The engine's classes in use, as data: what scons trimmed from extension_api.json (godot/building/extension_api.py)."""
+"""The engine's classes in use, as data: what building/extension_api.py left of the engine's own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import godot_interface
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    MethodData = tuple[int, int, str, tuple[str, ...]]  # hash, flags, result and argument types
 
 VIRTUAL = 1
 VARARG = 2
@@ -38,7 +40,7 @@ class Members:
     __slots__ = ("constants", "methods", "properties", "signals")
 
     def __init__(self, data: bytes) -> None:
-        self.methods: dict[str, tuple[int, int, str, tuple[str, ...]]]  # hash, flags, result and argument types
+        self.methods: dict[str, MethodData]
         self.properties: dict[str, tuple[str, str, int]]  # getter, setter, index
         self.signals: list[str]
         self.constants: dict[str, int]

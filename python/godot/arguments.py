@@ -33,7 +33,7 @@ def write_result(returned: Any, declared: Type, target: Any) -> None:
 
 
 def write_default(declared: Type, target: Any) -> None:
-    """Assigns zero, or what is empty, to a Variant, so that typed code goes on after an exception."""
+    """Assigns zero or what is empty to a Variant, so that typed code survives an exception."""
     if declared.kind not in (NIL, OBJECT):
         value = ffi.new("Value *")
         value.type = declared.kind

@@ -1,7 +1,7 @@
 """Python callables in the engine, and the engine's callables in Python.
 
-A Python callable that the engine holds lives as long as the engine holds it. A bound method of an object carries that
-object's id, so that the engine drops the connection when the object is freed.
+A Python callable that the engine holds lives as long as the engine holds it. A bound method of an
+object carries that object's id, so that the engine drops the connection when the object is freed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from .arguments import read_variants, write_result
 from .exports import Type
 from .interface import ffi, lib, string_name
 from .log import report_exception
-from .objects import FreedObjectError, Object, _call_variants
+from .methods import call_variants
+from .objects import Object
 from .variant import CALLABLE, READERS, TYPED_WRITERS, Opaque, add_writer
 
 TYPE_CHECKING = False
@@ -57,10 +58,12 @@ class Callable(Opaque):
             lib.value_call(base, string_name(name), values, count, result, error)
             return True
 
-        return _call_variants(f"Callable.{name}", call, arguments)
+        return call_variants(f"Callable.{name}", call, arguments)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Callable) and bool(self._call_method("hash", ()) == other._call_method("hash", ()))
+        return isinstance(other, Callable) and bool(
+            self._call_method("hash", ()) == other._call_method("hash", ())
+        )
 
     def __hash__(self) -> int:
         return hash(self._call_method("hash", ()))

@@ -1,4 +1,4 @@
-"""PythonCommand: the node that run.gd adds. Runs a module's `main(node, arguments)` and quits with what it returns."""
+"""The node that run.gd adds: runs a module's `main` and quits with what it returns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 class PythonCommand(Node):
     """Imports a Python module and calls its [code]main(node, arguments)[/code].
 
-    An int that it returns ends the engine with that exit code; after None it goes on until the module itself calls
-    [code]get_tree().quit(code)[/code]. An exception is printed once and ends the engine with code 1.
+    An int that it returns ends the engine with that exit code; after None it goes on until the
+    module itself calls [code]get_tree().quit(code)[/code]. An exception is printed once and ends
+    the engine with code 1.
     """
 
     module = export(str, doc="A module's dotted name, or the path of a .py file.")
@@ -51,7 +52,9 @@ def _find_main(name: str) -> Any:
 
     if not name.endswith(".py"):
         return importlib.import_module(name).main
-    spec = importlib.util.spec_from_file_location(os.path.basename(name)[:-3], os.path.abspath(name))
+    spec = importlib.util.spec_from_file_location(
+        os.path.basename(name)[:-3], os.path.abspath(name)
+    )
     if spec is None or spec.loader is None or not os.path.exists(name):
         raise FileNotFoundError(f"there is no {name}")
     module = importlib.util.module_from_spec(spec)

@@ -1,21 +1,24 @@
-"""A table of compute dispatches, built once and played as one compute list, without Python in between.
+"""A table of compute dispatches, built once and played as one compute list, all of it in C.
 
-    table = ComputeTable([(pipeline, uniform_set, push_constant_bytes, (gx, gy, gz), barrier_before), …])
-    play(rendering_device, table)
-    rendering_device.submit()
+table = ComputeTable([(pipeline, uniform_set, push_constant, (gx, gy, gz), barrier_before), …])
+play(rendering_device, table)
+rendering_device.submit()
 """
 
 from __future__ import annotations
 
 from . import api
 from .interface import ffi, lib
-from .objects import FreedObjectError, method_bind, pointer_of
+from .methods import method_bind
+from .objects import pointer_of
 from .packed import PackedByteArray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Iterable
+    from collections.abc import Iterable
     from typing import Any
+
+    from typing_extensions import Buffer
 
     Row = tuple[int, int, Buffer, tuple[int, int, int], bool]
 
@@ -47,10 +50,10 @@ def _load_methods() -> Any:
 
 
 class ComputeTable:
-    """Rows of (pipeline RID, uniform set RID, push constant, (groups x, y, z), barrier before this row).
+    """Rows of (pipeline RID, uniform set RID, push constant, groups (x, y, z), barrier before it).
 
-    The RIDs stay the caller's. A push constant is padded to a multiple of 16 bytes, which is how the engine counts the
-    size of a shader's block; empty means that the shader has none.
+    The RIDs stay the caller's. A push constant is padded to a multiple of 16 bytes, which is how
+    the engine counts the size of a shader's block; empty means that the shader has none.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -83,7 +86,8 @@ class ComputeTable:
         view = self._push_constants[self._position(row)].view()
         source = memoryview(data).cast("B")
         if offset < 0 or offset + source.nbytes > view.nbytes:
-            raise ValueError(f"row {row}: bytes {offset} to {offset + source.nbytes} of a push constant of {view.nbytes}")
+            span = f"bytes {offset} to {offset + source.nbytes}"
+            raise ValueError(f"row {row}: {span} of a push constant of {view.nbytes}")
         view[offset : offset + source.nbytes] = source
 
     def _position(self, row: int) -> int:
@@ -92,11 +96,15 @@ class ComputeTable:
         return row
 
 
-def play(rendering_device: Any, table: ComputeTable, start: int = 0, end: int | None = None) -> None:
-    """Records rows start … end - 1 into one compute list of the device, on the thread that owns it."""
+def play(
+    rendering_device: Any, table: ComputeTable, start: int = 0, end: int | None = None
+) -> None:
+    """Records rows start … end - 1 into one compute list, on the thread that owns the device."""
     end = len(table) if end is None else end
     if not 0 <= start <= end <= len(table):
         raise IndexError(f"rows {start} to {end} of a table of {len(table)}")
     device = pointer_of(rendering_device)
     if not lib.compute_play(_load_methods(), device, table._rows + start, end - start):
-        raise RuntimeError("the device gave no compute list; is another one still open, or is this another thread?")
+        raise RuntimeError(
+            "the device gave no compute list; is another one still open, or is this another thread?"
+        )

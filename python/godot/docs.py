@@ -26,7 +26,8 @@ def class_page(entry: Registered) -> str:
         "</methods>",
         "<members>",
         *(
-            f'<member name="{prop.name}" type="{_type(prop.type)}" setter="set_{prop.name}" getter="get_{prop.name}" '
+            f'<member name="{prop.name}" type="{_type(prop.type)}" '
+            f'setter="set_{prop.name}" getter="get_{prop.name}" '
             f'default="{_escape(_literal(prop.default))}">{_escape(_clean(prop.doc))}</member>'
             for prop in entry.exports
         ),
@@ -52,10 +53,14 @@ def _method(method: Method) -> str:
     )
 
 
-def _parameters(arguments: list[tuple[str, Type]], defaults: dict[int, object] | None = None) -> str:
+def _parameters(
+    arguments: list[tuple[str, Type]], defaults: dict[int, object] | None = None
+) -> str:
     parts = []
     for i, (name, declared) in enumerate(arguments):
-        default = f' default="{_escape(_literal(defaults[i]))}"' if defaults and i in defaults else ""
+        default = (
+            f' default="{_escape(_literal(defaults[i]))}"' if defaults and i in defaults else ""
+        )
         parts.append(f'<param index="{i}" name="{name}" type="{_type(declared)}"{default} />')
     return "".join(parts)
 
@@ -84,4 +89,6 @@ def _clean(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return (
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable as Function
     from typing import Any
 
-# Names in annotations and declarations -> names in extension_api.json. Engine classes go by their own.
+# Names in annotations -> names in extension_api.json. Engine classes go by their own.
 _PYTHON_NAMES = {
     "None": "",
     "NoneType": "",
@@ -129,11 +129,11 @@ _EMPTY: dict[str, Any] = {
 class export:  # noqa: N801 (reads as a declaration, in godot-python's own spelling)
     """A property that the inspector shows and scenes save; a descriptor with one value an instance.
 
-        temperature = export(float, default=0.8, hint=RANGE, hint_string="0,2,0.05", doc="…")
+    temperature = export(float, default=0.8, hint=RANGE, hint_string="0,2,0.05", doc="…")
 
-        @temperature.setter
-        def temperature(self, value: float) -> float:
-            return max(0.0, value)  # what is stored
+    @temperature.setter
+    def temperature(self, value: float) -> float:
+        return max(0.0, value)  # what is stored
     """
 
     def __init__(
@@ -174,7 +174,9 @@ class export:  # noqa: N801 (reads as a declaration, in godot-python's own spell
 
     def __set__(self, instance: Any, value: Any) -> None:
         value = self.type.fit(value)
-        instance.__dict__[self.name] = value if self._change is None else self._change(instance, value)
+        instance.__dict__[self.name] = (
+            value if self._change is None else self._change(instance, value)
+        )
 
 
 class signal(SignalOfClass):  # noqa: N801 (as above)
@@ -212,7 +214,7 @@ class Method:
 
 
 def find_methods(cls: type) -> list[Method]:
-    """The public methods with annotations that `cls` itself defines; not those with * or ** arguments."""
+    """The public methods with annotations that `cls` itself defines, without * or ** parameters."""
     return [
         Method(cls.__name__, name, function)
         for name, function in cls.__dict__.items()

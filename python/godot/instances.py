@@ -1,7 +1,8 @@
-"""Instances of exposed classes: the engine makes and frees them, and calls notifications and virtual methods in them.
+"""Instances of exposed classes: the engine makes, frees and notifies them, and calls virtuals.
 
-A Python instance lives as long as the engine's object: `_alive` holds it, `on_free_instance` lets it go. Both directions
-go through one handle: the engine stores it with the object, `ffi.from_handle` turns it into the instance.
+A Python instance lives as long as the engine's object: `_alive` holds it, `on_free_instance` lets
+it go. Both directions go through one handle: the engine stores it with the object,
+`ffi.from_handle` turns it into the instance.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _shutdown: list[Function[[], None]] = []
 
 
 def on_shutdown(callback: Function[[], None]) -> None:
-    """Calls `callback` before the extension ends, e.g. to stop threads. Last added, first called."""
+    """Calls `callback` before the extension ends, e.g. to stop threads; the last added first."""
     _shutdown.append(callback)
 
 
@@ -71,14 +72,16 @@ def _find_virtuals(cls: type, native_parent: str) -> dict[int, Virtual]:
             if name.startswith("_") and not name.startswith("__") and callable(function):
                 signature = api.find_virtual(native_parent, name)
                 if signature is not None:
-                    found[identity(string_name(name))] = Virtual(f"{cls.__name__}.{name}", function, *signature)
+                    found[identity(string_name(name))] = Virtual(
+                        f"{cls.__name__}.{name}", function, *signature
+                    )
     return found
 
 
 def create_instance(record: ClassRecord, notify: bool = True) -> Any:
-    """A new object of the engine with its Python instance. An exception in `__init__` is reported."""
+    """A new engine object with its Python instance; an exception in `__init__` is reported."""
     pointer = lib.classdb_construct_object2(string_name(record.native_parent))
-    instance = object.__new__(record.cls)
+    instance: Any = object.__new__(record.cls)
     handle = ffi.new_handle(instance)
     _alive[int(ffi.cast("intptr_t", handle))] = handle
     instance._pointer = pointer
@@ -127,7 +130,9 @@ def on_find_virtual(userdata: Any, name: Any, hash: int) -> Any:
 def on_call_virtual(handle: Any, name: Any, userdata: Any, arguments: Any, result: Any) -> None:
     virtual = ffi.from_handle(userdata)
     try:
-        returned = virtual.function(ffi.from_handle(handle), *read_pointers(arguments, virtual.types))
+        returned = virtual.function(
+            ffi.from_handle(handle), *read_pointers(arguments, virtual.types)
+        )
         if virtual.result is not None:
             write_pointer(result, returned, virtual.result)
     except BaseException:

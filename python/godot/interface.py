@@ -1,12 +1,12 @@
 """The engine's C interface: loaded once, and the names and strings that its calls want.
 
-`lib` holds one function for each of the interface's in use (godot/building/in_use.py) and our C helpers; each gives up
-the GIL while it runs. `ffi` allocates what they take.
+`lib` holds one function for each of the interface's in use (godot/building/in_use.py) and our C
+helpers; each gives up the GIL while it runs. `ffi` allocates what they take.
 """
 
 from __future__ import annotations
 
-from godot_interface import ffi, lib
+import godot_interface
 
 from . import api
 
@@ -34,6 +34,8 @@ TYPES = {
 }
 OBJECT = 24  # every class
 
+ffi: Any = godot_interface.ffi
+lib: Any = godot_interface.lib
 library: Any = ffi.NULL
 version = "none"
 _names: dict[str, Any] = {}
@@ -52,7 +54,9 @@ def load(get_proc_address: int, library_address: int) -> None:
         if missing == ffi.NULL:
             missing = lib.values_load_container(TYPES[type_name], *hashes)
     if missing != ffi.NULL:
-        raise RuntimeError(f"this engine has no {ffi.string(missing).decode()}; Godot 4.4 or newer is needed")
+        raise RuntimeError(
+            f"this engine has no {ffi.string(missing).decode()}; Godot 4.4 or newer is needed"
+        )
     found = ffi.new("GDExtensionGodotVersion *")
     lib.get_godot_version(found)
     version = ffi.string(found.string).decode()
@@ -70,7 +74,7 @@ def unload() -> None:
 
 
 def string_name(text: str) -> Any:
-    """A StringName that lives until the extension ends: for names of classes, methods and properties."""
+    """A StringName that lives until the extension ends: for names of classes and members."""
     found = _names.get(text)
     if found is None:
         found = ffi.new("uint64_t *")

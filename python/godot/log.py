@@ -1,4 +1,4 @@
-"""The engine's log: lines, errors, and the one place where a Python exception becomes an error of the engine."""
+"""The engine's log, and the one place where a Python exception becomes an error of the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _error(text: str, details: str, frame: FrameType) -> None:
     lib.print_error_with_message(
         text.encode("utf-8", "replace"),
         details.encode("utf-8", "replace"),
-        frame.f_code.co_qualname.encode() if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name.encode(),
+        frame.f_code.co_name.encode(),
         frame.f_code.co_filename.encode(),
         frame.f_lineno,
         0,

@@ -1,7 +1,8 @@
 """Packed arrays: engine memory that Python reads and writes in place.
 
-The engine copies such an array when it is written while somebody else holds it too (copy on write), so `view()` first
-makes this object the only holder. A view must not be used after the array's size changes.
+The engine copies such an array when it is written while somebody else holds it too (copy on write),
+so `view()` first makes this object the only holder. A view must not be used after the array's size
+changes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Packed(Opaque):
     __slots__ = ("_length",)
 
     name = ""
-    format = "B"  # as in the struct module
+    format: Any = "B"  # as in the struct module
     item_size = 1
     pointer_to_write: Any = None
     pointer_to_read: Any = None
@@ -48,7 +49,9 @@ class _Packed(Opaque):
             items = list(source)
             self._resize(len(items))
             if items:
-                ffi.memmove(self._start(), ffi.new(f"{self._c_type}[]", items), len(items) * self.item_size)
+                ffi.memmove(
+                    self._start(), ffi.new(f"{self._c_type}[]", items), len(items) * self.item_size
+                )
             return
         if data.nbytes % self.item_size:
             raise ValueError(f"{data.nbytes} bytes do not divide into elements of {self.item_size}")
@@ -57,7 +60,7 @@ class _Packed(Opaque):
             ffi.memmove(self._start(), data, data.nbytes)
 
     def _as_bytes(self, source: Any) -> Any:
-        """The memory of `source` where it holds bytes, or elements of this array's kind; else None."""
+        """The memory of `source` where it holds bytes or elements of this kind, else None."""
         try:
             data = memoryview(source)
         except TypeError:
@@ -91,9 +94,12 @@ class _Packed(Opaque):
         # The view keeps the array alive through the closure of its pointer's release.
         owner = [self]
         start = ffi.gc(self._start(), lambda _: owner.clear())
-        return memoryview(ffi.buffer(start, self._length * self.item_size)).cast("B").cast(self.format)
+        return (
+            memoryview(ffi.buffer(start, self._length * self.item_size)).cast("B").cast(self.format)
+        )
 
-    def __buffer__(self, flags: int) -> memoryview:  # read from Python 3.12 on; before it, use view()
+    def __buffer__(self, flags: int) -> memoryview:
+        """For memoryview(array), which looks here from Python 3.12 on; before it, use view()."""
         return self.view()
 
     def tobytes(self) -> bytes:
@@ -129,11 +135,15 @@ class _Packed(Opaque):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.tolist()!r})" if self._length <= 16 else f"<{self.name} of {self._length}>"
+        return (
+            f"{self.name}({self.tolist()!r})"
+            if self._length <= 16
+            else f"<{self.name} of {self._length}>"
+        )
 
 
 class PackedByteArray(_Packed):
-    """Bytes in engine memory. Wherever the engine wants one, bytes, bytearray and memoryview do as well."""
+    """Bytes in engine memory. Where the engine wants one, bytes-like objects do as well."""
 
     __slots__ = ()
     kind = PACKED_BYTE_ARRAY
@@ -163,7 +173,7 @@ class PackedFloat32Array(_Packed):
 
 
 class PackedStringArray(list):  # type: ignore[type-arg]
-    """A list of str that the engine sees as its own packed kind. A copy, unlike the packed numbers."""
+    """A list of str that the engine sees as its own packed kind; a copy, unlike the numbers."""
 
     __slots__ = ()
 
@@ -180,7 +190,10 @@ def _read_strings(value: Any) -> PackedStringArray:
     if count:
         values = ffi.new("Value[]", count)
         lib.packed_strings_read(strings.memory, count, values)
-        texts.extend(str(ffi.buffer(values[i].text, values[i].length)[:], "utf-8", "replace") for i in range(count))
+        texts.extend(
+            str(ffi.buffer(values[i].text, values[i].length)[:], "utf-8", "replace")
+            for i in range(count)
+        )
         lib.values_free(values, count)
     return texts
 

@@ -1,18 +1,20 @@
 """A Python class -> a class of the engine, with properties, methods, signals and documentation.
 
-Classes are registered as runtime classes: in the editor the engine puts a placeholder in edited scenes, which shows and
-saves the properties but runs no Python. `exposed(tool=True)` is for classes that must run there.
+Classes are registered as runtime classes: in the editor the engine puts a placeholder in edited
+scenes, which shows and saves the properties but runs no Python. `exposed(tool=True)` is for classes
+that must run there.
 """
 
 from __future__ import annotations
 
-from .exports import Method, Type, export, exposed_names, find_methods, signal
+from . import api, interface
 from .arguments import read_pointers, read_variants, write_default, write_pointer, write_result
+from .classes import add_class
+from .exports import Method, Type, export, exposed_names, find_methods, signal
 from .instances import ClassRecord, create_instance
 from .interface import ffi, lib, string, string_name
 from .log import report_exception
-from .objects import Object, add_class
-from . import api, interface
+from .objects import Object
 from .variant import write_variant
 
 TYPE_CHECKING = False
@@ -43,20 +45,25 @@ registered: dict[str, Registered] = {}  # parents before children
 def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     """Makes a Python class that inherits an engine class one of the engine's own, at once.
 
-    It belongs into a module that is imported at the start (`module` in runtime.cfg): of a class exposed later, an
-    editor build lets only Python make objects, since it takes the class for one of the editor's.
+    It belongs into a module that is imported at the start (`module` in runtime.cfg): of a class
+    exposed later, an editor build lets only Python make objects, since it takes the class for one
+    of the editor's.
     """
     if cls is None:
         return lambda wrapped: exposed(wrapped, tool=tool)
     name = cls.__name__
     parent = cls.__mro__[1].__name__
-    native_parent = next((base.__name__ for base in cls.__mro__ if api.has_class(base.__name__)), None)
+    native_parent = next(
+        (base.__name__ for base in cls.__mro__ if api.has_class(base.__name__)), None
+    )
     if native_parent is None or not issubclass(cls, Object):
         raise TypeError(f"{name} must inherit an engine class, such as Node")
     if not api.has_class(parent) and parent not in registered:
         raise TypeError(f"{name} inherits {parent}, which is neither the engine's nor exposed")
     if api.is_ref_counted(native_parent):
-        raise TypeError(f"{name} inherits {native_parent}: exposed classes cannot be RefCounted, use Node or Object")
+        raise TypeError(
+            f"{name} inherits {native_parent}; exposed classes cannot be RefCounted, use Node"
+        )
     if name in registered or api.has_class(name):
         raise TypeError(f"there is a class {name} already")
     exposed_names.add(name)
@@ -72,7 +79,11 @@ def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     for declared in entry.signals:
         infos, _ = _property_infos(declared.arguments)
         lib.classdb_register_extension_class_signal(
-            interface.library, string_name(name), string_name(declared.name), infos, len(declared.arguments)
+            interface.library,
+            string_name(name),
+            string_name(declared.name),
+            infos,
+            len(declared.arguments),
         )
     for method in entry.methods:
         _register_method(entry, method)
@@ -105,7 +116,9 @@ def _register_class(entry: Registered, is_runtime: bool) -> None:
     )
 
 
-def _fill_property_info(info: Any, name: str, declared: Type, hint: int = 0, hint_string: str = "") -> None:
+def _fill_property_info(
+    info: Any, name: str, declared: Type, hint: int = 0, hint_string: str = ""
+) -> None:
     info.type = declared.kind
     info.name = string_name(name)
     info.class_name = string_name(declared.class_name)
@@ -123,8 +136,12 @@ def _property_infos(arguments: list[tuple[str, Type]]) -> tuple[Any, Any]:
 
 
 def _register_property(entry: Registered, prop: export) -> None:
-    getter = _accessor(entry, f"get_{prop.name}", [], prop.type, lambda self: prop.__get__(self, type(self)))
-    setter = _accessor(entry, f"set_{prop.name}", [("value", prop.type)], Type("None"), prop.__set__)
+    getter = _accessor(
+        entry, f"get_{prop.name}", [], prop.type, lambda self: prop.__get__(self, type(self))
+    )
+    setter = _accessor(
+        entry, f"set_{prop.name}", [("value", prop.type)], Type("None"), prop.__set__
+    )
     for method in (getter, setter):
         _register_method(entry, method)
     library, class_name = interface.library, string_name(entry.record.name)
@@ -139,7 +156,9 @@ def _register_property(entry: Registered, prop: export) -> None:
     )
 
 
-def _accessor(entry: Registered, name: str, arguments: list[tuple[str, Type]], result: Type, function: Any) -> Method:
+def _accessor(
+    entry: Registered, name: str, arguments: list[tuple[str, Type]], result: Type, function: Any
+) -> Method:
     """The engine wants a property's getter and setter to be methods."""
     method = Method.__new__(Method)
     method.name = name
@@ -180,7 +199,9 @@ def _register_method(entry: Registered, method: Method) -> None:
         pointers[i] = ffi.addressof(defaults[i], "opaque")
     info.default_argument_count = len(method.defaults)
     info.default_arguments = pointers
-    lib.classdb_register_extension_class_method(interface.library, string_name(entry.record.name), info)
+    lib.classdb_register_extension_class_method(
+        interface.library, string_name(entry.record.name), info
+    )
     for i in range(len(method.defaults)):
         lib.value_shut(ffi.addressof(defaults[i]))
 

@@ -36,7 +36,9 @@ class BoundSignal:
         """Lets the signal call `function`; `flags` are Object.CONNECT_…"""
         error = self.owner.connect(self.name, function, flags)
         if error:
-            raise ValueError(f"{self!r} cannot be connected (error {error}); is it connected to that already?")
+            raise ValueError(
+                f"{self!r} cannot be connected (error {error}); is it connected to that already?"
+            )
 
     def disconnect(self, function: Any) -> None:
         self.owner.disconnect(self.name, function)

@@ -1,6 +1,7 @@
 """What the extension calls: once for each level of the engine's start, and once at its end.
 
-This is on the path of every start of the engine, in games too: it imports nothing that is not needed there.
+This is on the path of every start of the engine, in games too: it imports nothing that is not
+needed there.
 """
 
 from __future__ import annotations
@@ -12,27 +13,30 @@ from . import interface
 SCENE = 2
 EDITOR = 3
 
+SWITCH_INTERVAL = 0.0005  # seconds: the main thread must not wait long for a worker's Python
+
 
 def initialize(level: int, get_proc_address: int, library: int, module: str) -> None:
     """Registers classes at the scene level, and their documentation at the editor's."""
     if level == SCENE:
-        sys.setswitchinterval(0.0005)  # seconds: the main thread must not wait for the worker's Python
+        sys.setswitchinterval(SWITCH_INTERVAL)
         interface.load(get_proc_address, library)
         from . import callables, command, packed  # noqa: F401 (they add themselves to the tables)
 
         if module:
             _import(module)
     elif level == EDITOR:
-        from .objects import singleton
+        from .classes import singleton
 
-        if singleton("Engine").is_editor_hint():  # editor builds come here when they run a game, too
+        # Editor builds come here when they run a game, too.
+        if singleton("Engine").is_editor_hint():
             from . import docs
 
             docs.load_help()
 
 
 def _import(module: str) -> None:
-    """Imports what registers the add-on's own classes; a failure is reported, and the engine goes on."""
+    """Imports what registers the add-on's own classes; a failure is reported, no more."""
     import importlib
 
     from .log import report_exception
@@ -44,7 +48,7 @@ def _import(module: str) -> None:
 
 
 def deinitialize(level: int, get_proc_address: int, library: int, module: str) -> None:
-    """Stops what Python runs, then takes the classes back. Nothing of the engine is called after this."""
+    """Stops what Python runs, and takes the classes back; the engine is not called after this."""
     from . import instances, registration
 
     instances.shut_down()

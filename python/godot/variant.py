@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable as Function
     from typing import Any
 
-    # The record, the value, and a list that keeps what the record points to alive until the call has ended.
+    # The record, the value, and a list that keeps alive what the record points to.
     Writer = Function[[Any, Any, list[Any]], None]
 
 NIL, BOOL, INT, FLOAT, STRING = range(5)
@@ -49,7 +49,7 @@ class NodePath(str):
 
 
 class RID(int):
-    """A resource of a server, such as a buffer of a RenderingDevice. Nobody frees it but its owner."""
+    """A resource of a server, such as a buffer of a RenderingDevice, that its owner frees."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class RID(int):
         return f"RID({int(self)})"
 
 
-# --- engine -> Python ------------------------------------------------------------------------------------------------
+# --- engine -> Python -----------------------------------------------------------------
 
 
 def _read_text(value: Any) -> str:
@@ -119,7 +119,7 @@ def _no_counterpart(kind: int) -> TypeError:
 
 
 def read(value: Any) -> Any:
-    """The Python value of one record; what the record owns goes over to it."""
+    """The Python value of a pointer to one record; what the record owns goes over to it."""
     reader = READERS.get(value.type)
     if reader is None:
         raise _no_counterpart(value.type)
@@ -127,12 +127,12 @@ def read(value: Any) -> Any:
         try:
             return reader(value)
         finally:
-            lib.values_free(value if ffi.typeof(value).kind == "pointer" else ffi.addressof(value), 1)
+            lib.values_free(value, 1)
     return reader(value)
 
 
 def read_all(values: Any, count: int) -> list[Any]:
-    """The Python values of an array of records. All are read even where one fails, so that nothing leaks."""
+    """The Python values of an array of records; all are read where one fails, so nothing leaks."""
     items: list[Any] = []
     failure: Exception | None = None
     has_text = False
@@ -154,7 +154,7 @@ def read_all(values: Any, count: int) -> list[Any]:
     return items
 
 
-# --- Python -> engine ------------------------------------------------------------------------------------------------
+# --- Python -> engine -----------------------------------------------------------------
 
 
 def _write_none(value: Any, given: Any, keep: list[Any]) -> None:
@@ -224,7 +224,9 @@ class Opaque:
         keep.append(self)
 
     def __del__(self) -> None:
-        lib.value_destroy(self.kind, self.memory)
+        memory = getattr(self, "memory", None)  # absent where __init__ was cut short
+        if memory is not None:
+            lib.value_destroy(self.kind, memory)
 
 
 class _Array(Opaque):
@@ -297,7 +299,7 @@ def add_writer(python_type: type, writer: Writer) -> None:
 
 
 def _find_writer(python_type: type) -> Writer:
-    """The writer of the nearest base class; numbers of other libraries go by what they can be turned into."""
+    """The writer of the nearest base class, or of what the type can be turned into."""
     for base in python_type.__mro__:
         if base in _WRITERS:
             return _WRITERS[base]
@@ -305,7 +307,7 @@ def _find_writer(python_type: type) -> Writer:
         return write_int
     if hasattr(python_type, "__float__"):
         return write_float
-    if hasattr(python_type, "__call__"):
+    if any("__call__" in base.__dict__ for base in python_type.__mro__):
         return TYPED_WRITERS["Callable"]
     raise TypeError(f"a {python_type.__name__} has no counterpart in the engine")
 
@@ -318,3 +320,29 @@ def write_variant(value: Any, given: Any, keep: list[Any]) -> None:
 
 
 TYPED_WRITERS["Variant"] = write_variant
+
+
+_object_type: type = type(None)
+_write_object: Writer
+
+
+def set_object_type(python_type: type, writer: Writer) -> None:
+    """objects.py says what an engine object is, and how one is written."""
+    global _object_type, _write_object
+    _object_type = python_type
+    _write_object = writer
+
+
+def object_writer(class_name: str) -> Writer:
+    """The writer for a parameter of an engine class, which takes None too."""
+
+    def write(value: Any, given: Any, keep: list[Any]) -> None:
+        if given is None:
+            value.type = OBJECT
+            value.object = ffi.NULL
+        elif isinstance(given, _object_type):
+            _write_object(value, given, keep)
+        else:
+            raise TypeError(f"expected {class_name} or None, found {type(given).__name__}")
+
+    return write

@@ -8,10 +8,11 @@ import weakref
 from typing import Any
 
 import pytest
-from godot import Callable, Node, exposed, signal
-from godot.command import PythonCommand
 from support.godot_log import engine_errors
 from support.godot_script import compile_script
+
+from godot import Callable, Node, exposed, signal
+from godot.command import PythonCommand
 
 
 @exposed
@@ -130,7 +131,8 @@ class TestSignals:
             var heard: Array = []
 
             func listen(source: SignalSource) -> void:
-                source.happened.connect(func(id: int, text: String) -> void: heard.append([id, text]))
+                source.happened.connect(func(id: int, text: String) -> void: heard.append([id,
+                text]))
             """
         )
         script.listen(source)
@@ -138,7 +140,9 @@ class TestSignals:
         assert script.heard == [[4, "number 4"]]
 
     def test_gdscript_to_python(self) -> None:
-        script = compile_script("signal done(what: String)\n\nfunc finish() -> void:\n\tdone.emit('it')")
+        script = compile_script(
+            "signal done(what: String)\n\nfunc finish() -> void:\n\tdone.emit('it')"
+        )
         heard: list[str] = []
         script.connect("done", heard.append)
         script.finish()

@@ -1,4 +1,6 @@
-"""Python classes as classes of the engine: registration, properties, virtual methods, life and death."""
+"""Python classes as classes of the engine: registration, properties, virtual methods, life and
+death.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,9 @@ import weakref
 from typing import Any
 
 import pytest
+from support.godot_log import engine_errors
+from support.godot_script import compile_script
+
 from godot import (
     RANGE,
     ClassDB,
@@ -20,10 +25,9 @@ from godot import (
     exposed,
     signal,
 )
+from godot.classes import engine_class
 from godot.command import PythonCommand
-from godot.objects import _make_method
-from support.godot_log import engine_errors
-from support.godot_script import compile_script
+from godot.methods import make_method
 
 LIVE: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -35,7 +39,9 @@ class ClassUnderTest(Node):
     And a second paragraph with <markup> & such.
     """
 
-    level = export(float, default=0.5, hint=RANGE, hint_string="0,1,0.1", doc="How much.", group="Numbers")
+    level = export(
+        float, default=0.5, hint=RANGE, hint_string="0,1,0.1", doc="How much.", group="Numbers"
+    )
     count = export(int, default=3)
     label = export(str, default="Ж")
     words = export(PackedStringArray, default=())
@@ -106,7 +112,9 @@ def made() -> Any:
 
 
 def property_info(class_name: str, name: str) -> dict[str, Any]:
-    return next(info for info in ClassDB.class_get_property_list(class_name, True) if info["name"] == name)
+    return next(
+        info for info in ClassDB.class_get_property_list(class_name, True) if info["name"] == name
+    )
 
 
 def test_the_engine_knows_the_class() -> None:
@@ -312,7 +320,9 @@ def memory_kib() -> int:
     [
         pytest.param(object, "must inherit an engine class", id="no engine class"),
         pytest.param(RefCounted, "cannot be RefCounted", id="a RefCounted class"),
-        pytest.param(type("Plain", (Node,), {}), "neither the engine's nor exposed", id="a class between"),
+        pytest.param(
+            type("Plain", (Node,), {}), "neither the engine's nor exposed", id="a class between"
+        ),
     ],
 )
 def test_a_class_that_cannot_be_exposed_is_refused(base: type, message: str) -> None:
@@ -338,11 +348,13 @@ def test_an_object_that_is_no_node_can_be_exposed() -> None:
 
 
 def test_typed_calls_of_the_engine(made: Any) -> None:
-    """Other extensions call through typed pointers; so does our own binding, given the method's hash."""
-    from godot.objects import engine_class
-
+    """Other extensions call through typed pointers; so does our own binding, given the method's
+    hash.
+    """
     flags = 0
-    call = _make_method("ClassUnderTest", "mix", mix_hash(), flags, "String", ("int", "float", "String", "Array"))
+    call = make_method(
+        "ClassUnderTest", "mix", mix_hash(), flags, "String", ("int", "float", "String", "Array")
+    )
     assert call(made, 2**40, 0.5, "Ж", [1, {"a": 2}]) == f"{2**40} 0.5 Ж [1, {{'a': 2}}]"
     with engine_errors() as errors:
         assert call(made, 0, 0.0, "", []) == ""
@@ -351,7 +363,9 @@ def test_typed_calls_of_the_engine(made: Any) -> None:
 
 
 def mix_hash() -> int:
-    """MethodBind::get_hash of ClassUnderTest.mix: a result and four arguments without classes or defaults."""
+    """MethodBind::get_hash of ClassUnderTest.mix: a result and four arguments without classes or
+    defaults.
+    """
     string, integer, real, array = 4, 2, 3, 28
     state = 0x7F07C65
     for word in (1, 4, string, integer, real, string, array, 0, 0, 0):

@@ -1,4 +1,6 @@
-"""The dispatch loop in C, on the local RenderingDevice, with a kernel whose result tells the order of its rows."""
+"""The dispatch loop in C, on the local RenderingDevice, with a kernel whose result tells the order
+of its rows.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.godot_log import engine_errors
+
 from godot import FreedObjectError, RDShaderSource, RDUniform, RenderingDevice, RenderingServer
 from godot.compute import ComputeTable, play
-from support.godot_log import engine_errors
 
 COUNT = 1009  # a prime: no workgroup size divides it
 KERNEL = """#version 450
@@ -37,7 +40,9 @@ class Bench:
         assert spirv.get_stage_compile_error(RenderingDevice.SHADER_STAGE_COMPUTE) == ""
         self.shader = self.device.shader_create_from_spirv(spirv)
         self.pipeline = self.device.compute_pipeline_create(self.shader)
-        self.buffers = [self.device.storage_buffer_create(4 * COUNT, bytes(4 * COUNT)) for _ in range(2)]
+        self.buffers = [
+            self.device.storage_buffer_create(4 * COUNT, bytes(4 * COUNT)) for _ in range(2)
+        ]
         self.sets = [self._make_set(buffer) for buffer in self.buffers]
 
     def _make_set(self, buffer: Any) -> Any:
@@ -47,7 +52,14 @@ class Bench:
         uniform.add_id(buffer)
         return self.device.uniform_set_create([uniform], self.shader, 0)
 
-    def row(self, factor: int, summand: int, buffer: int = 0, groups: int = -(-COUNT // 64), barrier: bool = True) -> Any:
+    def row(
+        self,
+        factor: int,
+        summand: int,
+        buffer: int = 0,
+        groups: int = -(-COUNT // 64),
+        barrier: bool = True,
+    ) -> Any:
         constants = struct.pack("<3I", COUNT, factor, summand)
         return self.pipeline, self.sets[buffer], constants, (groups, 1, 1), barrier
 

@@ -1,4 +1,6 @@
-"""Every type that crosses, from GDScript through a Python class and back, and from Python through GDScript."""
+"""Every type that crosses, from GDScript through a Python class and back, and from Python through
+GDScript.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +167,9 @@ def test_a_python_value_arrives_as(value: Any, expression: str) -> None:
     assert script.check(value)
     if isinstance(value, memoryview):
         value = bytes(value)
-    assert script.back() == ([1, [2, {"a": None}], [3]] if value == [1, [2, {"a": None}], (3,)] else value)
+    assert script.back() == (
+        [1, [2, {"a": None}], [3]] if value == [1, [2, {"a": None}], (3,)] else value
+    )
 
 
 def test_typed_methods_round_trip_through_typed_gdscript(echo: Any) -> None:
@@ -192,7 +196,7 @@ def test_typed_methods_round_trip_through_typed_gdscript(echo: Any) -> None:
 
 def test_an_int_parameter_takes_a_float_and_the_reverse(echo: Any) -> None:
     script = compile_script(
-        "func check(echo: Node) -> Array:\n\treturn [echo.whole(2.9), echo.real(2), echo.text(&'s')]"
+        "func check(e: Node) -> Array:\n\treturn [e.whole(2.9), e.real(2), e.text(&'s')]"
     )
     result = script.check(echo)
     assert result == [2, 2.0, "s"]

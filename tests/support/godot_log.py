@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from godot import OS
 from support.godot_script import compile_script
+
+from godot import OS
 
 _LOGGER = """
 extends Logger
@@ -17,8 +18,10 @@ var mutex: Mutex = Mutex.new()
 
 func _log_error(function: String, file: String, line: int, code: String, rationale: String,
         _notify: bool, type: int, _traces: Array[ScriptBacktrace]) -> void:
+    var error: Dictionary = {"function": function, "file": file, "line": line, "type": type}
+    error.merge({"code": code, "text": rationale})
     mutex.lock()
-    errors.append({"function": function, "file": file, "line": line, "code": code, "text": rationale, "type": type})
+    errors.append(error)
     mutex.unlock()
 """
 

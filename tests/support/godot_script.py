@@ -1,4 +1,6 @@
-"""GDScript compiled from text inside the engine, so that a test can look at Python from the other side."""
+"""GDScript compiled from text inside the engine, so that a test can look at Python from the other
+side.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What scons runs to build the binding from the engine's own dumps. Never imported in the engine."""
+"""What scons runs to build the binding from the engine's dumps; not imported in the engine."""

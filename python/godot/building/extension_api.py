@@ -1,10 +1,11 @@
-"""The engine's extension_api.json (6 MB) -> what python/godot looks up (a few hundred KB, loaded in a millisecond).
+"""The engine's extension_api.json (6 MB) -> what python/godot looks up (a few hundred KB).
 
-The result is a dictionary of what `marshal` can store, because `json` with its regular expressions would cost more of
-the engine's start than the data does, and each class's members are marshalled on their own, to be read when asked for:
+The result is a dictionary of what `marshal` can store, because `json` with its regular expressions
+would cost more of the engine's start than the data does, and each class's members are marshalled on
+their own, to be read when asked for:
 
     version      "4.6.3.stable"
-    classes      name -> (parent, is RefCounted, marshalled (methods, properties, signals, constants))
+    classes      name -> (parent, is RefCounted, members), the members marshalled:
         methods      name -> (hash, flags, result type, argument types)
         properties   name -> (getter, setter, index)
         signals      names
@@ -28,6 +29,8 @@ STATIC = 4
 
 MARSHAL_VERSION = 2  # the same bytes for every Python from 3.10
 
+VERSION_PARTS = ("major", "minor", "patch", "status")
+
 Class = tuple[str, bool, bytes]
 
 
@@ -45,16 +48,20 @@ def trim(
     wanted = with_ancestors(by_name, classes)
     header = api["header"]
     return {
-        "version": "{version_major}.{version_minor}.{version_patch}.{version_status}".format(**header),
+        "version": ".".join(str(header[f"version_{part}"]) for part in VERSION_PARTS),
         "classes": {name: _trim_class(by_name[name]) for name in wanted},
         "singletons": {
             entry["name"]: entry["type"] for entry in api["singletons"] if entry["type"] in wanted
         },
         "constants": {
-            value["name"]: value["value"] for name in global_enums for value in enums[name]["values"]
+            value["name"]: value["value"]
+            for name in global_enums
+            for value in enums[name]["values"]
         },
         "utilities": {name: hashes[name] for name in utilities},
-        "containers": {name: _method_hashes(api, name, methods) for name, methods in containers.items()},
+        "containers": {
+            name: _method_hashes(api, name, methods) for name, methods in containers.items()
+        },
     }
 
 
@@ -104,4 +111,9 @@ def _trim_method(method: dict[str, Any]) -> tuple[int, int, str, tuple[str, ...]
 def short_type(name: str) -> str:
     """Enums and bit fields travel as int, typed containers as the plain ones."""
     kind = name.partition("::")[0]
-    return {"enum": "int", "bitfield": "int", "typedarray": "Array", "typeddictionary": "Dictionary"}.get(kind, name)
+    return {
+        "enum": "int",
+        "bitfield": "int",
+        "typedarray": "Array",
+        "typeddictionary": "Dictionary",
+    }.get(kind, name)

@@ -1,7 +1,7 @@
-"""What of the engine the binding carries: classes, functions of the C interface, and a few built-in ones.
+"""What of the engine the binding carries: classes, and functions of the C interface.
 
-Ancestors of the classes come along by themselves. A class that is not here still works as its nearest ancestor that
-is, so a line here is all that a new class needs.
+Ancestors of the classes come along by themselves. A class that is not here still works as its
+nearest ancestor that is, so a line here is all that a new class needs.
 """
 
 CLASSES = (
@@ -70,7 +70,14 @@ CONTAINER_METHODS = {
     "PackedStringArray": ("size", "resize"),
 }
 
-GLOBAL_ENUMS = ("PropertyHint", "PropertyUsageFlags", "Error", "Key", "KeyModifierMask", "MouseButton")
+GLOBAL_ENUMS = (
+    "PropertyHint",
+    "PropertyUsageFlags",
+    "Error",
+    "Key",
+    "KeyModifierMask",
+    "MouseButton",
+)
 
 INTERFACE_FUNCTIONS = [
     "get_godot_version",

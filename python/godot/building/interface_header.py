@@ -1,8 +1,8 @@
-"""The engine's dumped gdextension_interface.h -> declarations for cffi, and C functions instead of pointers.
+"""The engine's gdextension_interface.h -> declarations for cffi, and C functions for pointers.
 
-The interface is handed out one function pointer at a time. `Function` knows the C type of each from the header's own
-`@name` comments, and `calls_source` writes one plain C function for each that is in use, so that Python can call them
-through the compiled module rather than through libffi.
+The interface is handed out one function pointer at a time. `Function` knows the C type of each from
+the header's own `@name` comments, and `calls_source` writes one plain C function for each that is
+in use, so that Python can call them through the compiled module rather than through libffi.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def select(functions: dict[str, Function], names: list[str]) -> list[Function]:
     """The functions called `names`; raises LookupError naming those that the header lacks."""
     missing = [name for name in names if name not in functions]
     if missing:
-        raise LookupError(f"gdextension_interface.h has no {', '.join(missing)}; Godot 4.4 or newer is needed")
+        raise LookupError(
+            f"gdextension_interface.h has no {', '.join(missing)}; Godot 4.4 or newer is needed"
+        )
     return [functions[name] for name in names]
 
 
@@ -94,14 +96,16 @@ def calls_source(functions: list[Function]) -> str:
 def declarations(header: Path, compiler: str, scratch: Path) -> str:
     """The header without comments, includes and conditions, as cffi reads it.
 
-    The preprocessor runs with empty standard headers, because cffi knows the fixed-width types itself, as it knows
-    char16_t and char32_t, whose typedefs are dropped.
+    The preprocessor runs with empty standard headers, because cffi knows the fixed-width types
+    itself, as it knows char16_t and char32_t, whose typedefs are dropped.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     for name in ("stddef.h", "stdint.h", "stdbool.h"):
         (scratch / name).write_text("", encoding="utf-8")
     command = [compiler, "-E", "-P", "-nostdinc", "-I", str(scratch), "-I", str(header.parent)]
-    text = subprocess.run([*command, str(header)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [*command, str(header)], check=True, capture_output=True, text=True
+    ).stdout
     return re.sub(r"typedef \w+ char(16|32)_t;", "", text)
 
 

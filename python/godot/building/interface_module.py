@@ -1,4 +1,4 @@
-"""Compiles godot_interface.abi3.so: the C interface, our C helpers and the callbacks, as one cffi module."""
+"""Compiles godot_interface.abi3.so: the C interface, our C helpers and the callbacks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WARNINGS = ["-std=c11", "-O2", "-fvisibility=hidden"]
 def build(dumped_header: Path, sources: Path, folder: Path, compiler: str) -> Path:
     """Writes the module into `folder` and returns its path.
 
-    `sources` is addons/llm/native/interface. The module uses the limited API, so that one binary serves every CPython
-    from 3.10.
+    `sources` is addons/llm/native/interface. The module uses the limited API, so that one binary
+    serves every CPython from 3.10.
     """
     functions = interface_header.select(
         interface_header.find_functions(dumped_header.read_text(encoding="utf-8")),
@@ -24,7 +24,9 @@ def build(dumped_header: Path, sources: Path, folder: Path, compiler: str) -> Pa
     )
     calls = interface_header.calls_header(functions)
     (folder / "interface_calls.h").write_text(calls, encoding="utf-8")
-    (folder / "interface_calls.c").write_text(interface_header.calls_source(functions), encoding="utf-8")
+    (folder / "interface_calls.c").write_text(
+        interface_header.calls_source(functions), encoding="utf-8"
+    )
 
     ffi = FFI()
     ffi.cdef(interface_header.declarations(dumped_header, compiler, folder / "empty_headers"))
