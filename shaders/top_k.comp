@@ -2,10 +2,11 @@
 // best first; the next stage's list is what they wrote. The last stage has one group and writes the
 // state's picks. Where there are fewer than k, entries with the id NONE follow.
 //
-// A bitonic sort in shared memory (Batcher 1968).
+// Entries below the threshold are left out first: a chunk seldom has more than a few others. They
+// are sorted in shared memory (Batcher 1968).
 //
 // Defines    GROUP_SIZE
-//            CHUNK  entries for a group, a power of two, at least 2 * GROUP_SIZE
+//            CHUNK  entries for a group, a power of two
 // Dispatch   (count / CHUNK, 1, 1)
 
 #include "bindings.glslh"
@@ -20,43 +21,60 @@ layout(push_constant, std430) uniform Params {
 	uint ids; // or NONE: the first stage
 	uint count; // entries in the list
 	uint k; // at most CHUNK and MAX_PICKS
+	uint threshold; // at most the k-th largest value, or NONE
 	uint out_values;
 	uint out_ids; // or NONE: the last stage
-	uint pad[2];
+	uint pad[1];
 }
 params;
 
-shared float chunk_values[CHUNK];
-shared uint chunk_ids[CHUNK];
+shared float kept_values[CHUNK];
+shared uint kept_ids[CHUNK];
+shared uint n_kept;
+
+void keep(const uint place, const Entry entry) {
+	kept_values[place] = entry.value;
+	kept_ids[place] = entry.id;
+}
 
 // Puts the better of the entries at `i` and `j` first, or last where `is_reverse`.
 void order(const uint i, const uint j, const bool is_reverse) {
-	const Entry first = Entry(chunk_values[i], chunk_ids[i]);
-	const Entry second = Entry(chunk_values[j], chunk_ids[j]);
+	const Entry first = Entry(kept_values[i], kept_ids[i]);
+	const Entry second = Entry(kept_values[j], kept_ids[j]);
 	if (is_better(second, first) != is_reverse) {
-		chunk_values[i] = second.value;
-		chunk_ids[i] = second.id;
-		chunk_values[j] = first.value;
-		chunk_ids[j] = first.id;
+		keep(i, second);
+		keep(j, first);
 	}
 }
 
 void main() {
 	const uint thread = gl_LocalInvocationID.x;
 	const uint start = gl_WorkGroupID.x * CHUNK;
-	for (uint i = thread; i < CHUNK; i += GROUP_SIZE) {
-		Entry entry = NO_ENTRY;
-		if (start + i < params.count) {
-			entry = read_entry(params.values, params.ids, start + i);
+	const float threshold = params.threshold == NONE ? LOWEST : work[params.threshold];
+	if (thread == 0u) {
+		n_kept = 0u;
+	}
+	barrier();
+	for (uint i = start + thread; i < min(start + CHUNK, params.count); i += GROUP_SIZE) {
+		const Entry entry = read_entry(params.values, params.ids, i);
+		if (entry.value >= threshold && entry.id != NONE) {
+			keep(atomicAdd(n_kept, 1u), entry);
 		}
-		chunk_values[i] = entry.value;
-		chunk_ids[i] = entry.id;
+	}
+	barrier();
+	const uint n_entries = n_kept;
+	uint size = 1u; // to sort: a power of two
+	while (size < n_entries) {
+		size *= 2u;
+	}
+	for (uint i = n_entries + thread; i < size; i += GROUP_SIZE) {
+		keep(i, NO_ENTRY);
 	}
 
-	for (uint run = 2u; run <= CHUNK; run *= 2u) {
+	for (uint run = 2u; run <= size; run *= 2u) {
 		for (uint step = run / 2u; step > 0u; step /= 2u) {
 			barrier();
-			for (uint i = thread; i < CHUNK / 2u; i += GROUP_SIZE) {
+			for (uint i = thread; i < size / 2u; i += GROUP_SIZE) {
 				const uint low = i & (step - 1u);
 				const uint place = 2u * (i - low) + low;
 				order(place, place + step, (place & run) != 0u);
@@ -65,7 +83,7 @@ void main() {
 	}
 	barrier();
 	for (uint i = thread; i < params.k; i += GROUP_SIZE) {
-		const Entry entry = Entry(chunk_values[i], chunk_ids[i]);
+		const Entry entry = i < n_entries ? Entry(kept_values[i], kept_ids[i]) : NO_ENTRY;
 		write_entry(params.out_values, params.out_ids, gl_WorkGroupID.x * params.k + i, entry);
 	}
 }

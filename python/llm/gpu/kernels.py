@@ -139,10 +139,20 @@ KERNELS: dict[str, Kernel] = {
         128,
         {"values": "I", "ids": "I", "count": "I", "chunk": "I", **SEARCH_OUTPUT},
     ),
+    "segment_max": Kernel(
+        "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
+    ),
     "top_k": Kernel(
         "top_k.comp",
         256,
-        {"values": "I", "ids": "I", "count": "I", "k": "I", **SEARCH_OUTPUT},
+        {
+            "values": "I",
+            "ids": "I",
+            "count": "I",
+            "k": "I",
+            "threshold": "I",
+            **SEARCH_OUTPUT,
+        },
         {"CHUNK": TOP_K_CHUNK},
     ),
 }

@@ -21,6 +21,7 @@ Groups = tuple[int, int, int]
 UNIT_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
 MATMUL_TILE = 64  # rows and columns of a tile of matmul.comp
 ARGMAX_CHUNK = 4096
+SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
 SPLIT_ROWS = 8  # most rows whose attention is cut along the cells
 SPLIT_GROUPS = 256  # groups that a split aims at: two for a multiprocessor of a large GPU
 MAX_PARTS = 32
@@ -136,31 +137,41 @@ def argmax_stages(values: int, count: int, scratch: int) -> list[SearchStage]:
 
 
 def top_k_scratch(count: int, k: int) -> int:
-    """Floats of the work buffer that top_k_stages needs: two lists, read and written in turn."""
-    return 4 * _ceil_div(count, TOP_K_CHUNK) * k
+    """Floats of the work buffer that top_k_stages needs."""
+    return SEGMENTS + 2 * k + 4 * _ceil_div(count, TOP_K_CHUNK) * k
 
 
 def top_k_stages(values: int, count: int, k: int, scratch: int) -> list[SearchStage]:
     """The k largest of `count` floats at `values` go to the state's picks, best first.
 
-    Where k exceeds `count`, picks with the id NONE follow.
+    Where k exceeds `count`, picks with the id NONE follow. A list of more than one chunk is first
+    cut down: to what reaches the k-th largest of the maxima of SEGMENTS parts.
     """
     if not 1 <= k <= MAX_PICKS:
         raise ValueError(f"top_k of {k}; kernels pick 1 to {MAX_PICKS}")
-    half = top_k_scratch(count, k) // 2
-    stages = []
+    if count <= TOP_K_CHUNK:
+        return [_top_k(values, NONE, count, k, NONE, NONE, NONE)]
+    maxima, bounds = scratch, scratch + SEGMENTS
+    segment = {"values": values, "count": count, "n_segments": SEGMENTS, "maxima": maxima}
+    stages = [
+        SearchStage("segment_max", segment, thread_groups("segment_max", SEGMENTS)),
+        _top_k(maxima, NONE, SEGMENTS, k, NONE, bounds, bounds + k),
+    ]
+    threshold = bounds + k - 1
+    lists = bounds + 2 * k, bounds + 2 * k + 2 * _ceil_div(count, TOP_K_CHUNK) * k  # used in turn
     source, ids, n = values, NONE, count
-    target = scratch
-    while True:
-        groups = _ceil_div(n, TOP_K_CHUNK)
-        params = {"values": source, "ids": ids, "count": n, "k": k}
-        if groups == 1:
-            stages.append(_stage("top_k", params, NONE, NONE, 1))
-            return stages
-        n = groups * k
-        stages.append(_stage("top_k", params, target, target + n, groups))
-        source, ids = target, target + n
-        target = scratch + half if target == scratch else scratch
+    while n > TOP_K_CHUNK:
+        target, kept = lists[len(stages) % 2], _ceil_div(n, TOP_K_CHUNK) * k
+        stages.append(_top_k(source, ids, n, k, threshold, target, target + kept))
+        source, ids, n = target, target + kept, kept
+    return [*stages, _top_k(source, ids, n, k, threshold, NONE, NONE)]
+
+
+def _top_k(
+    values: int, ids: int, count: int, k: int, threshold: int, out_values: int, out_ids: int
+) -> SearchStage:
+    params = {"values": values, "ids": ids, "count": count, "k": k, "threshold": threshold}
+    return _stage("top_k", params, out_values, out_ids, _ceil_div(count, TOP_K_CHUNK))
 
 
 def _stage(

@@ -1,6 +1,6 @@
 """Words of the small state buffer that tells kernels what this run is: shaders/include/state.glslh.
 
-The host writes it before a run (with NON_FINITE cleared); the kernels write NON_FINITE and the picks.
+The host writes it before a run, with NON_FINITE cleared; kernels write NON_FINITE and the picks.
 """
 
 MAX_ROWS = 256  # tokens of a run, and outputs of a run
