@@ -12,7 +12,7 @@
     native_host      the built library, its runtime.cfg, and the project's import
     default_model    the model of commands that name none
     vulkan, display  what the engine draws with and on
-    launch           running the engine on the project
+    launch, engine_process  running the engine on the project
     main             the command line
 
 A step looks at its stamp first; when that is current it costs a few file reads. It writes to a

@@ -3,20 +3,18 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from setup import vulkan
 from setup.display import has_display, virtual_display
 from setup.engine import Engine
-from setup.orphans import die_with_parent
+from setup.engine_process import INTERRUPTED, Streams, run
 from setup.paths import CACHE, ENGINE_LOG, ROOT
 from setup.report import say
 
-INTERRUPTED = 130
 RUNNER = "res://addons/llm/run.gd"
 _SHOWN_LINES = 20
 _BROKEN = ("Traceback (most recent call last)", "SCRIPT ERROR:", "run.gd:")
@@ -27,10 +25,12 @@ class Launcher:
     """Runs one engine. Each call blocks until the engine has quit and returns its exit status."""
 
     engine: Engine
+    limit_s: float | None = None  # a run that takes longer is ended
 
     def project(self, arguments: Sequence[str]) -> int:
         """The engine on this project, on the user's screen and terminal."""
-        return _run(self._command(arguments), self._environment())
+        status = run(self._command(arguments), self._environment(), Streams(), self.limit_s)
+        return 1 if status < 0 else status
 
     def module(
         self, name: str, arguments: Sequence[str], *, headless: bool, output: int | None = None
@@ -42,28 +42,23 @@ class Launcher:
         own two, or both of them to `output`.
         """
         words = ["--script", RUNNER, "--", name, *arguments]
-        CACHE.mkdir(exist_ok=True)
-        _drop_logs_of_the_killed()
-        log_path = ENGINE_LOG.with_suffix(f".{os.getpid()}.log")
         said = (1, 2) if output is None else (output, output)
-        with log_path.open("wb") as log:
-            try:
-                status = self._offscreen(words, headless, log.fileno(), said)
-                return _explain(status, log_path)
-            finally:
-                log_path.replace(ENGINE_LOG)
+        with _log() as path, path.open("wb") as log:
+            streams = Streams(log.fileno(), log.fileno(), *said)
+            return _explain(self._offscreen(words, headless, streams), path)
 
-    def script(self, path: str, output: int) -> int:
-        """A GDScript main loop at a res:// address; all that is said goes to `output`."""
-        return self._offscreen(["--script", path], False, output, (output, output))
+    def script(self, address: str, arguments: Sequence[str], output: int) -> int:
+        """A GDScript main loop at a res:// address; what it prints goes to `output`, the engine's
+        errors go to the log."""
+        words = ["--script", address, "--", *arguments]
+        with _log() as path, path.open("wb") as log:
+            return _explain(self._offscreen(words, False, Streams(output, log.fileno())), path)
 
-    def _offscreen(
-        self, words: Sequence[str], headless: bool, chatter: int, said: tuple[int, int]
-    ) -> int:
+    def _offscreen(self, words: Sequence[str], headless: bool, streams: Streams) -> int:
         options = ["--headless"] if headless else ["--audio-driver", "Dummy"]
         with _screen(headless) as screen:
             variables = {**self._environment(), **screen}
-            return _run(self._command([*options, *words]), variables, chatter, said)
+            return run(self._command([*options, *words]), variables, streams, self.limit_s)
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         return [str(self.engine.program), "--path", str(ROOT), *arguments]
@@ -82,57 +77,18 @@ def _screen(headless: bool) -> Iterator[dict[str, str]]:
         yield variables
 
 
-def _run(
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    chatter: int | None = None,
-    said: tuple[int, ...] = (),
-) -> int:
-    """Runs the engine to its end. Ctrl-C reaches it as well; it gets a moment to stop by itself."""
-    environment = {**os.environ, **variables}
-    kept = [os.dup(descriptor) for descriptor in said]
-    for name, descriptor in zip(("LLM_STDOUT_FD", "LLM_STDERR_FD"), kept, strict=False):
-        environment[name] = str(descriptor)
-    previous = signal.signal(signal.SIGTERM, _interrupt)
-    process = None
-    try:
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=chatter,
-            stderr=chatter,
-            pass_fds=kept,
-            preexec_fn=die_with_parent,
-        )
-        return process.wait()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    finally:
-        if process is not None:
-            _end(process)
-        signal.signal(signal.SIGTERM, previous)
-        for descriptor in kept:
-            os.close(descriptor)
-
-
-def _interrupt(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Waits a moment, then asks, then forces."""
-    for seconds, stop in ((0.5, process.terminate), (3.0, process.kill), (None, process.kill)):
-        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            process.wait(timeout=seconds)
-        if process.poll() is not None:
-            return
-        stop()
-
-
-def _drop_logs_of_the_killed() -> None:
+@contextlib.contextmanager
+def _log() -> Iterator[Path]:
+    """A log of this run's own, which becomes the latest one when the run has ended."""
+    CACHE.mkdir(exist_ok=True)
     for path in CACHE.glob("engine.*.log"):
-        if not Path("/proc", path.name.split(".")[1]).exists():
+        if not Path("/proc", path.name.split(".")[1]).exists():  # of a run that was killed
             path.unlink(missing_ok=True)
+    path = ENGINE_LOG.with_suffix(f".{os.getpid()}.log")
+    try:
+        yield path
+    finally:
+        path.replace(ENGINE_LOG)
 
 
 def _explain(status: int, log_path: Path) -> int:

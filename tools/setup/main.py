@@ -18,7 +18,8 @@ from setup import (
     system_packages,
     vulkan,
 )
-from setup.launch import INTERRUPTED, Launcher
+from setup.engine_process import INTERRUPTED
+from setup.launch import Launcher
 from setup.paths import CACHE, DEFAULT_MODEL, ROOT, VENV_PYTHON
 from setup.report import SetupError, say
 

@@ -1,0 +1,60 @@
+"""Bad arguments and bad files: one line on stderr, and the exit status says which it was."""
+
+from pathlib import Path
+
+import pytest
+from commands.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        pytest.param([], "usage:", id="nothing"),
+        pytest.param(["talk"], "no command 'talk'", id="unknown command"),
+        pytest.param(["chat", "--temperature", "hot"], "'hot' is not a number", id="no number"),
+        pytest.param(["bench", "--tokens", "0"], "1 or more", id="no tokens"),
+        pytest.param(["perplexity"], "--file", id="no file"),
+        pytest.param(["info"], "FILE", id="no model"),
+        pytest.param(["test", "everything"], "no group 'everything'", id="unknown group"),
+        pytest.param(["setup", "now"], "takes no options", id="an option too many"),
+    ],
+)
+def test_bad_arguments(llm: Run, words: list[str], problem: str) -> None:
+    done = llm(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert problem in done.stderr
+    if words:
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["info", "bad.gguf"], id="info"),
+        pytest.param(["chat", "--prompt", "Hi", "--model", "bad.gguf"], id="chat"),
+        pytest.param(["bench", "--model", "bad.gguf"], id="bench"),
+        pytest.param(["perplexity", "--file", "text", "--model", "bad.gguf"], id="perplexity"),
+    ],
+)
+def test_a_bad_model_is_a_failed_run(llm: Run, tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "bad.gguf").write_bytes(b"this is no model")
+    (tmp_path / "text").write_text("some text " * 200)
+    done = llm(*words)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert str(tmp_path / "bad.gguf") in done.stderr  # the caller's folder, not the project's
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_wrong_engine_is_named(llm: Run) -> None:
+    done = llm("chat", "--prompt", "Hi", GODOT="/no/such/godot")
+    assert done.returncode == 1
+    assert done.stderr == "llm: GODOT is '/no/such/godot', which is not a program\n"
+
+
+def test_help_is_no_mistake(llm: Run) -> None:
+    done = llm("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "perplexity" in done.stdout
