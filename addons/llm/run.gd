@@ -1,6 +1,8 @@
 extends SceneTree
 ## Runs a Python module inside the engine and quits with what it returns:
-## [codeblock lang=text]godot --path . --script res://addons/llm/run.gd -- MODULE ARGUMENTS…[/codeblock]
+## [codeblock lang=text]
+## godot --path . --script res://addons/llm/run.gd -- MODULE ARGUMENTS…
+## [/codeblock]
 
 
 func _initialize() -> void:

@@ -15,7 +15,7 @@ def load_help() -> None:
 
 def class_page(entry: Registered) -> str:
     """One class's page in the engine's class reference XML."""
-    brief, _, rest = _clean(entry.cls.__doc__ or "").partition("\n\n")
+    brief, _, rest = _clean(entry.cls.__doc__ or "").partition("\n")
     lines = [
         '<?xml version="1.0" encoding="UTF-8" ?>',
         f'<class name="{entry.record.name}" inherits="{entry.parent}" version="4.0">',
@@ -83,9 +83,10 @@ def _literal(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """A docstring without its indentation; single line breaks join."""
-    paragraphs = "\n".join(line.strip() for line in text.strip().splitlines()).split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in paragraphs)
+    """A docstring without its indentation: one line a paragraph, as the editor wants it."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    paragraphs = "\n".join(lines).split("\n\n")
+    return "\n".join(" ".join(paragraph.split("\n")) for paragraph in paragraphs)
 
 
 def _escape(text: str) -> str:

@@ -33,7 +33,12 @@ class Type:
     __slots__ = ("class_name", "is_reference", "is_variant", "kind", "name")
 
     def __init__(self, declared: Any) -> None:
-        text = declared if isinstance(declared, str) else getattr(declared, "__name__", "Any")
+        if declared is None:
+            text = "None"
+        elif isinstance(declared, str):
+            text = declared
+        else:
+            text = getattr(declared, "__name__", "Any")
         text = text.strip().strip("\"'").partition("[")[0].rpartition(".")[2]
         if "|" in text:
             options = [part.strip() for part in text.split("|") if part.strip() != "None"]
