@@ -55,6 +55,7 @@ class Client:
         self._running: _Running | None = None
         self.conversation = Conversation()
         self.info: ModelInfo | None = None  # of the loaded model
+        self.load_error = ""  # of the latest load, if that failed
         self.stats = AnswerStats()  # of the running answer, or the latest
         self.token_ids: list[int] = []  # of the running answer, or the latest
 
@@ -166,7 +167,7 @@ class Client:
         self.cancel()
         if self._session is None:
             self._session = self._worker().open_session(self._arrived.append)
-        self._spec, self.info = spec, None
+        self._spec, self.info, self.load_error = spec, None, ""
         self._post(partial(Session.load, spec=spec))
 
     def _cancel_unkept(self) -> None:
@@ -186,7 +187,8 @@ class Client:
         match event:
             case Loaded(info):
                 self.info = info
-            case LoadFailed():
+            case LoadFailed(error):
+                self.load_error = error
                 self._spec = None  # so that the next request tries again
             case Updated() | Ended():
                 if self._running is None or event.id != self._running.id:

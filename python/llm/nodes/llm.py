@@ -136,7 +136,6 @@ class LLM(Node):
     )
     stop_words = export(
         PackedStringArray,
-        default=(),
         doc="Texts that end an answer where they come up. They are no part of it.",
     )
     executor = export(
@@ -292,7 +291,7 @@ class LLM(Node):
             else:
                 client.ask(request_id, prompt, self.system_prompt, spec, options)
         except RequestError as problem:
-            self._note_error(f"request {request_id}: {problem}")
+            self._note_error(str(problem))
             # Deferred, as the caller does not know the id yet.
             self.call_deferred("emit_signal", "response_ended", request_id, "error")
         return request_id
@@ -309,8 +308,9 @@ class LLM(Node):
             case Updated(request_id, text) if text:
                 self.response_updated.emit(request_id, text)
             case Ended(request_id, reason, text):
-                if event.error:
-                    self._note_error(f"request {request_id}: {event.error}", event.details)
+                # A load that failed has said so already.
+                if event.error and event.error != self._conversing().load_error:
+                    self._note_error(event.error, event.details)
                 if reason in COMPLETE:
                     self.response_finished.emit(request_id, text)
                 self.response_ended.emit(request_id, reason)

@@ -191,11 +191,13 @@ def test_a_failed_load_ends_the_request_and_the_next_tries_again() -> None:
     kinds = [type(event) for event in desk.events if isinstance(event, LoadFailed | Ended)]
     assert kinds == [LoadFailed, Ended]
     assert desk.ends() == [(first, "error", "")]
+    assert desk.client.load_error == "f: magic: bad"
     assert desk.contents() == []
     assert not desk.client.is_loading
     second = desk.ask()
     desk.run()
     assert desk.ends()[1:] == [(second, "stop", "Hello.")]
+    assert desk.client.load_error == ""
 
 
 def test_loading_twice_loads_once_and_tells_both() -> None:

@@ -1,0 +1,41 @@
+extends Node
+## What a test file extends. Claims are checked and counted; a false one does not end the test.
+
+const MODEL: String = "res://.models/gemma-3-270m-q4_k_m.gguf"
+
+## Read by the runner.
+var failures: PackedStringArray = []
+var expected_errors: PackedStringArray = []
+
+
+## Notes a failure, with [param claim], unless [param condition] holds.
+func check(condition: bool, claim: String) -> void:
+	if not condition:
+		failures.append(claim)
+
+
+func check_equal(found: Variant, wanted: Variant, what: String) -> void:
+	check(
+		found == wanted, "%s is %s and should be %s" % [what, var_to_str(found), var_to_str(wanted)]
+	)
+
+
+## The test logs an error that contains [param part]; it fails without.
+func expect_error(part: String) -> void:
+	expected_errors.append(part)
+
+
+## Lets frames pass until [param condition] holds; false, and a failure, when it never does.
+func until(condition: Callable, what: String, seconds: float = 90.0) -> bool:
+	var end: int = Time.get_ticks_msec() + int(seconds * 1000.0)
+	while not condition.call():
+		if Time.get_ticks_msec() > end:
+			failures.append("%s did not come in %d s" % [what, seconds])
+			return false
+		await get_tree().process_frame
+	return true
+
+
+func frames(count: int) -> void:
+	for _frame: int in count:
+		await get_tree().process_frame
