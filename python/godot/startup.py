@@ -20,6 +20,7 @@ def initialize(level: int, get_proc_address: int, library: int, module: str) -> 
     """Registers classes at the scene level, and their documentation at the editor's."""
     if level == SCENE:
         sys.setswitchinterval(SWITCH_INTERVAL)
+        _leave_interrupts_alone()
         interface.load(get_proc_address, library)
         from . import callables, command, packed  # noqa: F401 (they add themselves to the tables)
 
@@ -33,6 +34,18 @@ def initialize(level: int, get_proc_address: int, library: int, module: str) -> 
             from . import docs
 
             docs.load_help()
+
+
+def _leave_interrupts_alone() -> None:
+    """Ctrl+C ends the engine as before.
+
+    The first import of Python's signal module, however late and by whom, would turn it into a
+    KeyboardInterrupt in whatever callback runs next.
+    """
+    import _signal
+
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def _import(module: str) -> None:

@@ -3,56 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
-import godot_interface
 import pytest
-
-from godot import OS
-
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(godot_interface.__file__).parent
-EXTENSION = "addons/llm/llm.gdextension"
-TIMEOUT_SECONDS = 120
-
-
-def make_project(folder: Path) -> None:
-    """A project with this add-on, whose Python starts with tests/support/edited_classes.py."""
-    (folder / "project.godot").write_text("config_version=5\n", encoding="utf-8")
-    target = folder / "addons" / "llm" / "bin"
-    target.mkdir(parents=True)
-    shutil.copyfile(ROOT / EXTENSION, folder / EXTENSION)
-    for library in BIN.glob("libllm.*"):
-        shutil.copyfile(library, target / library.name)
-    lines = []
-    for line in (BIN / "runtime.cfg").read_text(encoding="utf-8").splitlines():
-        key, _, value = line.partition(" = ")
-        if key != "module":
-            lines.append(f"{key} = {(BIN / value).resolve()}")
-    lines += [f"path = {ROOT / 'tests'}", "module = support.edited_classes"]
-    (target / "runtime.cfg").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / ".godot").mkdir()
-    (folder / ".godot" / "extension_list.cfg").write_text(f"res://{EXTENSION}\n", encoding="utf-8")
+from support.engine_project import ROOT, EngineProject
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("edited")
-    make_project(folder)
+    project = EngineProject(tmp_path_factory.mktemp("edited"), module="support.edited_classes")
     script = ROOT / "tests" / "support" / "editor_check.gd"
-    command = [
-        OS.get_executable_path(),
-        "--headless",
-        "--editor",
-        "--path",
-        folder,
-        "--script",
-        script,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    done = project.run(["--editor", "--script", script])
     for line in done.stdout.splitlines():
         if line.startswith("REPORT "):
             found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
