@@ -1,0 +1,38 @@
+class_name LaunchArguments
+extends RefCounted
+## What the command line said after [code]--[/code]: [code]--model PATH[/code], and a setting as
+## [code]--top-k 40[/code] or [code]--top-k=40[/code]. The launcher has checked it already, so what
+## a window cannot use is passed over.
+
+## The model to open; empty when none was named.
+var model_path: String = ""
+## Property of the [LLM] node to value.
+var settings: Dictionary[StringName, Variant] = {}
+
+
+## Reads the words of [method OS.get_cmdline_user_args].
+static func parse(words: PackedStringArray) -> LaunchArguments:
+	var result: LaunchArguments = LaunchArguments.new()
+	var index: int = 0
+	while index < words.size():
+		var word: String = words[index]
+		index += 1
+		if not word.begins_with("--"):
+			continue
+		var flag: String = word.get_slice("=", 0)
+		var value: String = word.substr(flag.length() + 1)
+		if not word.contains("=") and index < words.size() and not words[index].begins_with("--"):
+			value = words[index]
+			index += 1
+		result._take(flag.trim_prefix("--").replace("-", "_"), value)
+	return result
+
+
+func _take(name: StringName, text: String) -> void:
+	if name == &"model":
+		model_path = text
+		return
+	var row: ChatSettings.Row = ChatSettings.find(name)
+	var value: Variant = row.parse(text) if row != null else null
+	if value != null:
+		settings[name] = value
