@@ -29,10 +29,11 @@ def main(node: Any, args: list[str]) -> int | None:
         if getattr(options, name) is not None:
             setattr(llm, name, getattr(options, name))
     node.add_child(llm)
+    output = Output(on_closed=lambda: node.get_tree().quit(1))
     if options.prompt is None:
-        TerminalChat(llm, Output()).start()
+        TerminalChat(llm, output).start()
     else:
-        SingleAnswer(llm, Output(), as_json=options.json).start(options.prompt, raw=options.raw)
+        SingleAnswer(llm, output, as_json=options.json).start(options.prompt, raw=options.raw)
     return None
 
 
@@ -59,6 +60,8 @@ class SingleAnswer:
             self._output.write(text)
 
     def _on_ended(self, _request: int, reason: str) -> None:
+        if reason == "cancelled":
+            return  # nobody stops it but the tree, when it is quitting already
         if reason == "error":
             self._output.error(self._llm.get_last_error())
         elif self._as_json:

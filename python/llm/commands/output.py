@@ -5,6 +5,7 @@ The launcher hands over two open descriptors, as the engine prints to 1 and 2 wh
 
 import functools
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -14,13 +15,24 @@ Main = Callable[[Any, list[str]], int | None]
 
 
 class Output:
-    def __init__(self) -> None:
+    """Main thread only."""
+
+    def __init__(self, on_closed: Callable[[], None] | None = None) -> None:
+        """`on_closed` is called instead of BrokenPipeError being raised, when nobody reads."""
         self._stdout = int(os.environ.get("LLM_STDOUT_FD", "1"))
         self._stderr = int(os.environ.get("LLM_STDERR_FD", "2"))
+        self._on_closed = on_closed
+        # The engine leaves it at its default, which ends the process in mid-work.
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
     def write(self, text: str) -> None:
-        """To stdout, at once, as it is. Raises BrokenPipeError when nobody reads any more."""
-        _write(self._stdout, text)
+        """To stdout, at once, as it is."""
+        try:
+            _write(self._stdout, text)
+        except BrokenPipeError:
+            if self._on_closed is None:
+                raise
+            self._on_closed()
 
     def note(self, text: str) -> None:
         """To stderr, at once, as it is: progress, a prompt."""
@@ -37,7 +49,10 @@ class Output:
 
 
 def reports_errors(main: Main) -> Main:
-    """Has a command's `main` say an LLMError in one line and end with status 1."""
+    """Has a command's `main` say an LLMError in one line and end with status 1.
+
+    So it ends, saying nothing, when nobody reads what it writes.
+    """
 
     @functools.wraps(main)
     def reporting(node: Any, args: list[str]) -> int | None:
@@ -45,7 +60,9 @@ def reports_errors(main: Main) -> Main:
             return main(node, args)
         except LLMError as problem:
             Output().error(str(problem))
-            return 1
+        except BrokenPipeError:
+            pass
+        return 1
 
     return reporting
 

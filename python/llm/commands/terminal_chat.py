@@ -60,6 +60,7 @@ class TerminalChat:
         except Empty:
             return
         if line is None:
+            self._output.note("\n" if self._shows_prompt else "")
             self._quit(0)
         elif line.startswith("/"):
             self._obey(line)

@@ -211,10 +211,10 @@ class LLM(Node):
         request is cancelled and leaves nothing."""
         self._conversing().reset()
 
-    def get_chat_history(self) -> list[dict[str, str]]:
+    def get_chat_history(self) -> list[Any]:
         """The conversation, oldest first: a Dictionary with role (user or assistant) and content
         for each message. A turn appears when its answer has ended."""
-        return self._conversing().conversation.messages()
+        return list(self._conversing().conversation.messages())
 
     def set_chat_history(self, messages: list[Any]) -> None:
         """Replaces the conversation, in the form of [method get_chat_history]; the first message
