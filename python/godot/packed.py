@@ -7,6 +7,8 @@ changes.
 
 from __future__ import annotations
 
+from operator import index
+
 from .interface import ffi, lib
 from .variant import (
     PACKED_BYTE_ARRAY,
@@ -39,25 +41,25 @@ class _Packed(Opaque):
     def __init__(self, source: Any = 0) -> None:
         """`source` is a number of elements, all zero, or bytes-like, or an iterable of numbers."""
         super().__init__()
-        if isinstance(source, int):
-            self._resize(source)
-            if source:
-                self.view().cast("B")[:] = bytes(source * self.item_size)
+        try:
+            length = index(source)
+        except TypeError:
+            self._fill(source)
             return
+        self._resize(length)
+        if length:
+            lib.memory_clear(self._start(), length * self.item_size)
+
+    def _fill(self, source: Any) -> None:
         data = self._as_bytes(source)
         if data is None:
-            items = list(source)
-            self._resize(len(items))
-            if items:
-                ffi.memmove(
-                    self._start(), ffi.new(f"{self._c_type}[]", items), len(items) * self.item_size
-                )
-            return
+            items = ffi.new(f"{self._c_type}[]", list(source))
+            data = memoryview(ffi.buffer(items))
         if data.nbytes % self.item_size:
             raise ValueError(f"{data.nbytes} bytes do not divide into elements of {self.item_size}")
         self._resize(data.nbytes // self.item_size)
         if data.nbytes:
-            ffi.memmove(self._start(), data, data.nbytes)
+            lib.memory_copy(self._start(), ffi.from_buffer(data), data.nbytes)
 
     def _as_bytes(self, source: Any) -> Any:
         """The memory of `source` where it holds bytes or elements of this kind, else None."""

@@ -42,7 +42,7 @@ def _leave_interrupts_alone() -> None:
     The first import of Python's signal module, however late and by whom, would turn it into a
     KeyboardInterrupt in whatever callback runs next.
     """
-    import _signal
+    import _signal  # type: ignore[import-not-found]
 
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)

@@ -256,12 +256,14 @@ class TestPackedByteArray:
 
     def test_a_large_one_is_zero_at_first(self) -> None:
         assert PackedByteArray(1_000_000) == bytes(1_000_000)
+        assert PackedFloat32Array(3).tolist() == [0.0] * 3
 
     def test_floats_keep_their_values_whatever_they_come_from(self) -> None:
         numpy = pytest.importorskip("numpy")
         for kind in (numpy.float32, numpy.float64, numpy.int64):
             assert PackedFloat32Array(numpy.arange(3, dtype=kind)).tolist() == [0.0, 1.0, 2.0]
         assert PackedInt32Array(numpy.arange(3)).tolist() == [0, 1, 2]
+        assert len(PackedInt32Array(numpy.int64(5))) == 5
         assert PackedByteArray(numpy.arange(2, dtype=numpy.uint32)) == bytes(4) + b"\1\0\0\0"
 
 

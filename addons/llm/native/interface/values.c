@@ -415,6 +415,14 @@ void packed_strings_read(const void *strings, int64_t count, Value *values) {
 	}
 }
 
+void memory_copy(void *target, const void *source, int64_t size) {
+	memcpy(target, source, (size_t)size);
+}
+
+void memory_clear(void *target, int64_t size) {
+	memset(target, 0, (size_t)size);
+}
+
 /* --- reference counts ----------------------------------------------------------------------------------------- */
 
 void object_init_reference(void *object) {

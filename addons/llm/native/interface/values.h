@@ -73,6 +73,10 @@ void dictionary_read(const void *dictionary, int64_t count, Value *values);
 void packed_strings_fill(void *strings, Value *values, int64_t count);
 void packed_strings_read(const void *strings, int64_t count, Value *values);
 
+/* memcpy and memset for large arrays: cffi's own hold the GIL. */
+void memory_copy(void *target, const void *source, int64_t size);
+void memory_clear(void *target, int64_t size);
+
 /* Reference counting of RefCounted objects. Releasing the last reference destroys the object. */
 void object_init_reference(void *object);
 void object_release(void *object);
