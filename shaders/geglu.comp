@@ -27,7 +27,7 @@ void main() {
 	const uint at = row * params.width + i;
 	const float gate = work[params.gate + at];
 	const float inner = 0.79788456 * (gate + 0.044715 * gate * gate * gate);
-	// (1 + tanh(a)) / 2 = 1 / (1 + exp(-2a)); beyond 40 it is 0 or 1, and exp must not overflow
-	const float gelu = gate / (1.0 + exp(-2.0 * clamp(inner, -40.0, 40.0)));
+	// (1 + tanh(a)) / 2 = 1 / (1 + exp(-2a)); far below it is 0, and exp must not overflow
+	const float gelu = inner < -40.0 ? 0.0 : gate / (1.0 + exp(-2.0 * inner));
 	work[params.y + at] = gelu * work[params.up + at];
 }

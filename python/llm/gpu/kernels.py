@@ -103,7 +103,6 @@ KERNELS: dict[str, Kernel] = {
         64,
         {"k": "I", "v": "I", "stride": "I", "width": "I", "k_cache": "I", "v_cache": "I"},
     ),
-    "attend_1": _attend(128, 1, cells=1, pairs=1),
     "attend_4": _attend(128, 4, cells=1, pairs=1),
     "attend_rows_2": _attend(32, 2, cells=4, pairs=4),
     "attend_rows_16": _attend(32, 16, cells=4, pairs=4),

@@ -18,7 +18,7 @@ from llm.gpu.state import MAX_PICKS, NONE
 
 Groups = tuple[int, int, int]
 
-UNIT_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
+PART_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
 MATMUL_TILE = 64  # rows and columns of a tile of matmul.comp
 ARGMAX_CHUNK = 4096
 SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
@@ -46,22 +46,22 @@ class SearchStage:
 
 
 def thread_groups(kernel: str, threads: int, rows: int = 1) -> Groups:
-    """For kernels with one thread for a value, word or unit of each row."""
+    """For kernels with one thread for a value, word or part of each row."""
     return (_ceil_div(threads, KERNELS[kernel].group_size), rows, 1)
 
 
 def embed_groups(format_name: str, width: int, rows: int) -> Groups:
-    return thread_groups(f"embed_{format_name}", width // UNIT_WEIGHTS, rows)
+    return thread_groups(f"embed_{format_name}", width // PART_WEIGHTS, rows)
 
 
 def plan_product(
     format_name: str, height: int, width: int, columns: int, *, is_cpu: bool
 ) -> ProductPlan:
     """For weights (height, width) and at most `columns` columns; `is_cpu`: a software driver."""
-    if width % UNIT_WEIGHTS:
-        raise ValueError(f"rows of {width} weights; kernels need a multiple of {UNIT_WEIGHTS}")
+    if width % PART_WEIGHTS:
+        raise ValueError(f"rows of {width} weights; kernels need a multiple of {PART_WEIGHTS}")
     if is_cpu:
-        return _plan_rows(format_name, height, columns)
+        return _plan_matmul_rows(format_name, height, columns)
     for limit in MATVEC_COLUMNS:
         if columns <= limit:
             kernel = f"matvec_{format_name}_{limit}"
@@ -79,14 +79,15 @@ class AttendPlan:
 
 
 def plan_attend(heads: int, kv_heads: int, rows: int, *, is_cpu: bool) -> AttendPlan:
-    """Where rows are few, few heads share a group, so that there are groups for every processor."""
-    few, many = ("attend_rows_2", "attend_rows_16") if is_cpu else ("attend_1", "attend_4")
-    kernel = few if rows == 1 else many
+    """For one row, few heads share a group, so that there is a group for every processor."""
+    kernel = "attend_4"
+    if is_cpu:
+        kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
     columns = rows * (heads // kv_heads)
     return AttendPlan(kernel, (kv_heads, _ceil_div(columns, KERNELS[kernel].defines["COLUMNS"]), 1))
 
 
-def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
+def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPlan:
     limit = next(
         (limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1]
     )
@@ -97,11 +98,11 @@ def _plan_rows(format_name: str, height: int, columns: int) -> ProductPlan:
 
 
 def _threads_per_row(height: int, width: int) -> int:
-    """Few rows: as many threads as have a unit each, so that there are groups for every
+    """Few rows: as many threads as have a part each, so that there are groups for every
     multiprocessor. Many rows: few threads, so that none idles at the end of a row."""
     most = 4 if height > 16384 else 32
     threads = 1
-    while threads < most and threads * UNIT_WEIGHTS < width:
+    while threads < most and threads * PART_WEIGHTS < width:
         threads *= 2
     return threads
 

@@ -1,0 +1,128 @@
+"""Matrix products and embeddings in every block format, on sizes that no tile divides."""
+
+import numpy as np
+import pytest
+from support.kernel_bench import KernelBench
+from support.weight_blocks import BY_NAME, constant_blocks, expand, random_blocks
+
+from llm.gpu import state
+from llm.gpu.kernels import FORMAT_IDS
+from llm.gpu.launches import embed_groups, plan_product
+
+X = 0
+Y = 1 << 20  # floats
+UNTOUCHED = np.float32(-7.5)
+# Of the sum of magnitudes: 60 roundings to float32, in whatever order the sum is made.
+TOLERANCE = 60 * 2.0**-24
+
+SIZES = [(37, 256), (130, 768), (33, 2048)]
+NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
+LARGE_BLOCKS = ("q4_k", "q6_k")
+
+
+def product(
+    bench: KernelBench, name: str, blocks: np.ndarray, x: np.ndarray, most: int, *, is_cpu: bool
+) -> np.ndarray:
+    """y (columns, M) for x (columns, K), recorded for at most `most` columns."""
+    height, (columns, width) = len(blocks), x.shape
+    plan = plan_product(name, height, width, most, is_cpu=is_cpu)
+    bench.put("work", X, x)
+    bench.put("work", Y, np.full((columns + 1) * height, UNTOUCHED))
+    bench.put_state(ROWS=0, OUTPUTS=columns)
+    params = {
+        "planes": bench.put_weights(name, blocks),
+        "height": height,
+        "width": width,
+        "x": X,
+        "y": Y,
+        "count_at": state.OUTPUTS,
+        "threads_per_row": plan.threads_per_row,
+    }
+    bench.run([(plan.kernel, params, plan.groups)])
+    found = bench.floats(Y, columns + 1, height)
+    assert (found[columns] == UNTOUCHED).all()
+    return found[:columns]
+
+
+def check(found: np.ndarray, weights: np.ndarray, x: np.ndarray) -> None:
+    exact = x.astype(np.float64) @ weights.T.astype(np.float64)
+    magnitude = np.abs(x).astype(np.float64) @ np.abs(weights).T.astype(np.float64)
+    assert (np.abs(found - exact) <= TOLERANCE * magnitude + 1e-30).all()
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize(
+    ("columns", "most"),
+    [(1, 1), (1, 8), (3, 8), (7, 8), (8, 8), (9, 32), (31, 32), (200, 256)],
+    ids=lambda value: str(value),
+)
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_product(bench: KernelBench, name: str, columns: int, most: int, is_cpu: bool) -> None:
+    source = np.random.default_rng(columns)
+    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+        blocks = random_blocks(name, height, width, source)
+        x = source.standard_normal((columns, width)).astype(np.float32)
+        found = product(bench, name, blocks, x, most, is_cpu=is_cpu)
+        check(found, expand(name, blocks), x)
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize(
+    ("byte", "half"),
+    [
+        pytest.param(0x00, 65504.0, id="no bit set, largest scale"),
+        pytest.param(0xFF, 65504.0, id="every bit set, largest scale"),
+        pytest.param(0x80, -1.0, id="top bits set, negative scale"),
+        pytest.param(0x7F, 0.0, id="scale zero"),
+        pytest.param(0xA5, 2.0**-24, id="smallest denormal scale"),
+        pytest.param(0xA5, -(2.0**-14) * 0.75, id="negative denormal scale"),
+    ],
+)
+@pytest.mark.parametrize("columns", [1, 8, 9])
+@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+def test_extreme_blocks(
+    bench: KernelBench, name: str, columns: int, byte: int, half: float, is_cpu: bool
+) -> None:
+    blocks = constant_blocks(name, 9, 512, byte, half)
+    x = np.random.default_rng(byte).standard_normal((columns, 512)).astype(np.float32)
+    found = product(bench, name, blocks, x, columns, is_cpu=is_cpu)
+    check(found, expand(name, blocks), x)
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize("columns", [1, 5, 12])
+@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+def test_nan_stays_in_its_row(bench: KernelBench, name: str, columns: int, is_cpu: bool) -> None:
+    source = np.random.default_rng(5)
+    blocks = random_blocks(name, 35, 512, source)
+    blocks[17] = constant_blocks(name, 1, 512, 0x5A, np.nan)
+    x = source.standard_normal((columns, 512)).astype(np.float32)
+    found = product(bench, name, blocks, x, columns, is_cpu=is_cpu)
+    assert np.isnan(found[:, 17]).all()
+    assert np.isfinite(np.delete(found, 17, axis=1)).all()
+
+
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_weights_after_others(bench: KernelBench, name: str) -> None:
+    source = np.random.default_rng(11)
+    blocks = random_blocks(name, 50, 512, source)
+    tokens = [3, 0, 49, 3, 17]
+    planes = bench.put_weights(name, blocks, at=4096 + 4)
+    bench.put_state(ROWS=len(tokens), TOKENS=tokens)
+    bench.put("work", Y, np.full(6 * 512, UNTOUCHED))
+    params = {"planes": planes, "width": 512, "y": Y, "scale": 1.5}
+    bench.run([(f"embed_{name}", params, embed_groups(name, 512, 8))])
+    found = bench.floats(Y, 6, 512)
+    expected = np.float32(1.5) * expand(name, blocks)[tokens]
+    assert np.allclose(found[:5], expected, rtol=3 * 2.0**-24, atol=0)  # three roundings
+    assert (found[5] == UNTOUCHED).all()
+
+
+def test_formats() -> None:
+    assert {name: BY_NAME[name].id for name in FORMAT_IDS} == FORMAT_IDS
+
+
+@pytest.mark.parametrize("is_cpu", [True, False])
+def test_rows_of_odd_width_are_refused(is_cpu: bool) -> None:
+    with pytest.raises(ValueError, match="rows of 100 weights"):
+        plan_product("f32", 8, 100, 1, is_cpu=is_cpu)

@@ -1,0 +1,151 @@
+"""Kernels that work on one row of activations at a time."""
+
+import numpy as np
+import pytest
+from support.kernel_bench import KernelBench
+
+from llm.gpu import state
+from llm.gpu.launches import thread_groups
+
+X = 0
+Y = 1 << 19  # floats
+RESIDUAL = 1 << 20
+NORM, TABLE = 64, 8192  # words
+UNTOUCHED = np.float32(-7.5)
+EPS = 1e-6
+
+
+def normalised(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    wide = x.astype(np.float64)
+    return wide * weight / np.sqrt((wide**2).mean(axis=-1, keepdims=True) + EPS)
+
+
+@pytest.mark.parametrize("width", [5, 127, 640, 2048])
+@pytest.mark.parametrize("rows", [1, 3, 200])
+@pytest.mark.parametrize("residual", ["none", "apart", "in place"])
+def test_rms_norm(bench: KernelBench, width: int, rows: int, residual: str) -> None:
+    source = np.random.default_rng(width)
+    x = (3.0 * source.standard_normal((rows, width))).astype(np.float32)
+    added = source.standard_normal((rows, width)).astype(np.float32)
+    weight = source.uniform(-2.0, 2.0, width).astype(np.float32)
+    at = Y if residual == "in place" else RESIDUAL
+    bench.put("work", X, x)
+    bench.put("work", Y, np.full((rows + 1) * width, UNTOUCHED))
+    bench.put("work", at, added)
+    bench.put("weights", NORM, weight)
+    bench.put_state(ROWS=0, OUTPUTS=rows)
+    params = {
+        "planes": (NORM, 0, 0, 0),
+        "width": width,
+        "x": X,
+        "y": Y,
+        "residual": state.NONE if residual == "none" else at,
+        "eps": EPS,
+        "count_at": state.OUTPUTS,
+    }
+    bench.run([("rms_norm", params, (rows + 3, 1, 1))])
+    found = bench.floats(Y, rows + 1, width)
+    expected = normalised(x, weight) + (0.0 if residual == "none" else added)
+    assert np.allclose(found[:rows], expected, rtol=2e-6, atol=2e-6)
+    assert (found[rows] == UNTOUCHED).all()
+
+
+def test_rms_norm_in_place(bench: KernelBench) -> None:
+    x = np.random.default_rng(1).standard_normal((7, 640)).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put("weights", NORM, np.ones(640, np.float32))
+    bench.put_state(ROWS=7)
+    offsets = {"x": X, "y": X, "residual": state.NONE}
+    params = {
+        "planes": (NORM, 0, 0, 0),
+        "width": 640,
+        **offsets,
+        "eps": EPS,
+        "count_at": state.ROWS,
+    }
+    bench.run([("rms_norm", params, (7, 1, 1))])
+    assert np.allclose(bench.floats(X, 7, 640), normalised(x, np.ones(640)), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(("head_size", "heads"), [(6, 3), (64, 1), (256, 4), (512, 2)])
+@pytest.mark.parametrize("base", [1e4, 1e6])
+@pytest.mark.parametrize("has_norm", [True, False])
+def test_rotate(
+    bench: KernelBench, head_size: int, heads: int, base: float, has_norm: bool
+) -> None:
+    source = np.random.default_rng(head_size)
+    positions = [0, 1, 511, 32767, 131071, 4095, 4096]
+    rows, width = len(positions), heads * head_size
+    x = source.standard_normal((rows, heads, head_size)).astype(np.float32)
+    weight = source.uniform(0.5, 2.0, head_size).astype(np.float32)
+    turns = base ** (-2.0 * np.arange(head_size // 2) / head_size) / (2.0 * np.pi)
+    high = turns.astype(np.float32)
+    low = (turns - high).astype(np.float32)
+    stride = width + 8  # what lies between rows stays as it is
+    strided = np.full((rows + 1, stride), UNTOUCHED)
+    strided[:rows, :width] = x.reshape(rows, width)
+    bench.put("work", X, strided)
+    bench.put("weights", NORM, weight)
+    bench.put("weights", TABLE, np.stack((high, low), axis=1))
+    bench.put_state(ROWS=rows, POSITIONS=positions)
+    params = {
+        "norm": NORM if has_norm else state.NONE,
+        "table": TABLE,
+        "heads": heads,
+        "head_size": head_size,
+        "x": X,
+        "stride": stride,
+        "eps": EPS,
+        "scale": 0.0625,
+    }
+    bench.run([("rotate", params, (heads, rows + 1, 1))])
+    found = bench.floats(X, rows + 1, stride)
+
+    wide = normalised(x, weight) if has_norm else x.astype(np.float64)
+    angle = 2.0 * np.pi * ((np.array(positions)[:, None] * turns) % 1.0)[:, None, :]
+    first, second = np.split(wide, 2, axis=2)
+    expected = 0.0625 * np.concatenate(
+        (
+            first * np.cos(angle) - second * np.sin(angle),
+            first * np.sin(angle) + second * np.cos(angle),
+        ),
+        axis=2,
+    )
+    # an angle may be off by 2^-24 turns, whatever the position
+    assert np.abs(found[:rows, :width] - expected.reshape(rows, width)).max() < 4e-7
+    assert (found[:rows, width:] == UNTOUCHED).all()
+    assert (found[rows] == UNTOUCHED).all()
+
+
+def test_geglu(bench: KernelBench) -> None:
+    source = np.random.default_rng(2)
+    edges = [0.0, -0.0, 5.0, -5.0, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 1e30, -1e30]
+    gate = np.concatenate((4.0 * source.standard_normal(1001), edges)).astype(np.float32)
+    width = gate.size
+    up = source.standard_normal((3, width)).astype(np.float32)
+    bench.put("work", X, np.stack((gate, gate[::-1], gate)))
+    bench.put("work", RESIDUAL, up)
+    bench.put("work", Y, np.full((4, width), UNTOUCHED))
+    bench.put_state(ROWS=3)
+    params = {"gate": X, "up": RESIDUAL, "y": Y, "width": width}
+    bench.run([("geglu", params, thread_groups("geglu", width, 4))])
+    found = bench.floats(Y, 4, width)
+    wide = np.stack((gate, gate[::-1], gate)).astype(np.float64)
+    inner = np.sqrt(2.0 / np.pi) * (wide + 0.044715 * wide**3)
+    expected = 0.5 * wide * (1.0 + np.tanh(inner)) * up
+    # relative, but for the tail where tanh has left nothing of 1 + tanh
+    assert np.allclose(found[:3], expected, rtol=4e-6, atol=1e-6)
+    assert (found[3] == UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("outputs", [[0], [6, 2, 2, 0], list(range(7))])
+def test_select_rows(bench: KernelBench, outputs: list[int]) -> None:
+    x = np.random.default_rng(3).standard_normal((7, 641)).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put("work", Y, np.full((8, 641), UNTOUCHED))
+    bench.put_state(ROWS=7, OUTPUTS=len(outputs), OUTPUT_ROWS=outputs)
+    params = {"x": X, "y": Y, "width": 641}
+    bench.run([("select_rows", params, thread_groups("select_rows", 641, 8))])
+    found = bench.floats(Y, 8, 641)
+    assert np.array_equal(found[: len(outputs)], x[outputs])
+    assert (found[len(outputs) :] == UNTOUCHED).all()

@@ -1,0 +1,113 @@
+"""What GLSL declares is what Python packs, and each file keeps the rules of shaders/README.md."""
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from llm.gpu import state
+from llm.gpu.kernels import KERNELS, PUSH_CONSTANT_LIMIT
+from llm.gpu.shader_source import INCLUDES, SHADERS, expand
+
+CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
+SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
+FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
+
+
+def params_block(glsl: str) -> str:
+    found = re.search(r"uniform Params \{(.*?)\n\}", glsl, re.DOTALL)
+    assert found is not None
+    return re.sub(r"//.*", "", found[1])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_params(name: str) -> None:
+    fields = re.findall(
+        r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(expand(name)), re.MULTILINE
+    )
+    declared = {field: CODES[type_name] for type_name, field, count in fields if field != "pad"}
+    padding = sum(4 * int(count) for _, field, count in fields if field == "pad")
+    kernel = KERNELS[name]
+    assert declared == kernel.params
+    assert list(declared) == list(kernel.params)
+    size = struct.calcsize("<" + "".join(declared.values())) + padding
+    assert size == struct.calcsize(kernel.struct_format)
+    assert size <= PUSH_CONSTANT_LIMIT
+    assert size % 16 == 0
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_defines(name: str) -> None:
+    kernel = KERNELS[name]
+    header = (SHADERS / kernel.source).read_text(encoding="ascii").split("\n\n#include")[0]
+    documented = set(re.findall(r"\b[A-Z][A-Z_]+\b", header.split("// Defines", 1)[1]))
+    assert {"GROUP_SIZE", *kernel.defines} <= documented
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_group(name: str) -> None:
+    kernel = KERNELS[name]
+    glsl = expand(name)
+    assert kernel.group_size <= 256
+    assert "layout(local_size_x = GROUP_SIZE) in;" in glsl
+    assert "subgroup" not in glsl.lower()
+
+
+def test_state_words() -> None:
+    glsl = (INCLUDES / "state.glslh").read_text(encoding="ascii")
+    declared = {name: int(value) for name, value in re.findall(r"const uint (\w+) = (\d+)u;", glsl)}
+    python = {
+        name if name.startswith("MAX_") else f"STATE_{name}": value
+        for name, value in vars(state).items()
+        if name.isupper() and name not in ("NONE", "STATE_WORDS")
+    }
+    assert declared == python
+    bindings = (INCLUDES / "bindings.glslh").read_text(encoding="ascii")
+    assert f"const uint NONE = 0x{state.NONE:X}u;" in bindings
+
+
+def test_state_regions_do_not_overlap() -> None:
+    sizes = {
+        state.TOKENS: state.MAX_ROWS,
+        state.POSITIONS: state.MAX_ROWS,
+        state.OUTPUT_ROWS: state.MAX_ROWS,
+        state.PENALTY_IDS: state.MAX_PENALTIES,
+        state.PENALTY_COUNTS: state.MAX_PENALTIES,
+        state.PICK_IDS: state.MAX_PICKS,
+        state.PICK_VALUES: state.MAX_PICKS,
+    }
+    end = state.PENALTIES + 1
+    for start, size in sorted(sizes.items()):
+        assert start >= end
+        end = start + size
+    assert end == state.STATE_WORDS
+
+
+def test_every_source_has_a_kernel() -> None:
+    assert sorted({kernel.source for kernel in KERNELS.values()}) == SOURCES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_style(path: Path) -> None:
+    text = path.read_text(encoding="ascii")
+    assert text.endswith("\n")
+    assert text.startswith("// " if path.suffix == ".comp" else "#ifndef ")
+    assert "#version" not in text
+    included = [line for line in text.splitlines() if line.lstrip().startswith("#include")]
+    for line in included:
+        assert re.fullmatch(r'#include "\w+\.glslh"', line)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_bindings(name: str) -> None:
+    """One uniform set serves every pipeline only if all declare the same."""
+    found = re.findall(r"binding = (\d), std430\) (readonly )?buffer", expand(name))
+    weights, others = found[:2], found[2:]
+    assert [(binding, bool(readonly)) for binding, readonly in weights] == [
+        ("0", True),
+        ("1", True),
+    ]
+    assert [(binding, bool(readonly)) for binding, readonly in others] == [
+        (str(binding), False) for binding in range(2, 8)
+    ]
