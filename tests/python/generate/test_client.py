@@ -1,54 +1,16 @@
 """A client whose worker is stepped by hand: accepts, refuses, remembers, ends exactly once."""
 
-from collections import deque
-from collections.abc import Callable
-
 import pytest
 from support.fake_model import FakeLoader, FakeModel, says
+from support.manual_worker import ManualWorker
 
 from llm.errors import ModelFileError, RequestError
 from llm.generate.client import Client, new_request_id
 from llm.generate.events import Ended, Event, Loaded, LoadFailed, Updated
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
-from llm.generate.session import Session
 
 SPEC = LoadSpec("fake.gguf", "reference", 64)
 OPTIONS = AnswerOptions(SamplingParams(temperature=0.0))
-
-
-class ManualWorker:
-    """A worker without a thread: a test says when it obeys and when it steps."""
-
-    def __init__(self, loader: FakeLoader) -> None:
-        self.loader = loader
-        self.commands: deque[Callable[[], None]] = deque()
-        self.sessions: list[Session] = []
-        self.is_stopped = False
-
-    def post(self, command: Callable[[], None]) -> bool:
-        if not self.is_stopped:
-            self.commands.append(command)
-        return not self.is_stopped
-
-    def open_session(self, emit: Callable[[Event], None]) -> Session:
-        self.sessions.append(Session(self.loader, emit))
-        return self.sessions[-1]
-
-    def close_session(self, session: Session) -> None:
-        self.post(session.unload)
-
-    def step(self, count: int = 1) -> None:
-        for _ in range(count):
-            while self.commands:
-                self.commands.popleft()()
-            for session in self.sessions:
-                if session.has_work:
-                    session.step()
-
-    def run(self) -> None:
-        self.step()
-        while any(session.has_work for session in self.sessions):
-            self.step()
 
 
 class Desk:
@@ -57,7 +19,7 @@ class Desk:
     def __init__(self, *answers: str, loader: FakeLoader | None = None) -> None:
         self.loader = loader or FakeLoader(lambda: FakeModel(says(*answers), chunk_size=64))
         self.worker = ManualWorker(self.loader)
-        self.client = Client(lambda: self.worker)  # type: ignore[arg-type, return-value]
+        self.client = Client(lambda: self.worker)
         self.events: list[Event] = []
 
     def ask(self, text: str = "Hi", spec: LoadSpec = SPEC) -> int:
@@ -87,7 +49,7 @@ def test_no_worker_before_it_is_needed() -> None:
     def worker() -> ManualWorker:
         raise AssertionError("asked for too early")
 
-    client = Client(worker)  # type: ignore[arg-type]
+    client = Client(worker)
     client.cancel()
     client.reset()
     assert list(client.poll()) == []
