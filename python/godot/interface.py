@@ -52,7 +52,7 @@ def load(get_proc_address: int, library_address: int) -> None:
         missing = lib.values_load(library, methods["reference"][0], methods["init_ref"][0])
     for type_name, hashes in api.CONTAINERS.items():
         if missing == ffi.NULL:
-            missing = lib.values_load_container(TYPES[type_name], *hashes)
+            missing = lib.container_load(TYPES[type_name], *hashes)
     if missing != ffi.NULL:
         raise RuntimeError(
             f"this engine has no {ffi.string(missing).decode()}; Godot 4.4 or newer is needed"

@@ -72,16 +72,24 @@ def calls_header(functions: list[Function]) -> str:
     return "\n".join(lines) + "\n"
 
 
+# The address is copied, because compilers warn of casts between types of functions.
+_FETCH = """\
+static int fetch(GDExtensionInterfaceGetProcAddress get, const char *name, void *target) {
+	GDExtensionInterfaceFunctionPtr address = get(name);
+	memcpy(target, &address, sizeof(address));
+	return address != NULL;
+}"""
+
+
 def calls_source(functions: list[Function]) -> str:
     """interface_calls.c: each function calls the address that the engine gave."""
-    lines = ['#include "interface_calls.h"', "", "#include <stddef.h>", "", "static struct {"]
+    lines = ['#include "interface_calls.h"', "", "#include <string.h>", "", "static struct {"]
     lines += [f"\t{function.type} {function.name};" for function in functions]
-    lines += ["} addresses;", ""]
+    lines += ["} addresses;", "", *_FETCH.splitlines(), ""]
     lines += ["const char *interface_load(GDExtensionInterfaceGetProcAddress get_proc_address) {"]
     for function in functions:
         lines += [
-            f'\taddresses.{function.name} = ({function.type})get_proc_address("{function.name}");',
-            f"\tif (addresses.{function.name} == NULL) {{",
+            f'\tif (!fetch(get_proc_address, "{function.name}", &addresses.{function.name})) {{',
             f'\t\treturn "{function.name}";',
             "\t}",
         ]

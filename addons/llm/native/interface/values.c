@@ -26,8 +26,6 @@ static struct {
 	GDExtensionPtrConstructor string_from_string_name;
 	GDExtensionPtrConstructor string_from_node_path;
 	GDExtensionPtrConstructor node_path_from_string;
-	GDExtensionPtrBuiltInMethod size[TYPES];
-	GDExtensionPtrBuiltInMethod change[TYPES]; /* resize; of a Dictionary: keys */
 	GDExtensionMethodBindPtr reference;
 	GDExtensionMethodBindPtr unreference;
 	GDExtensionMethodBindPtr init_ref;
@@ -71,14 +69,6 @@ static GDExtensionMethodBindPtr find_method(const char *class_text, const char *
 	return found;
 }
 
-static GDExtensionPtrBuiltInMethod find_builtin(int32_t type, const char *text, int64_t hash) {
-	uint64_t name = 0;
-	string_name_new_with_utf8_chars(&name, text);
-	GDExtensionPtrBuiltInMethod found = variant_get_ptr_builtin_method((GDExtensionVariantType)type, &name, hash);
-	value_destroy(GDEXTENSION_VARIANT_TYPE_STRING_NAME, &name);
-	return found;
-}
-
 const char *values_load(void *token, int64_t reference_hash, int64_t init_ref_hash) {
 	engine.token = token;
 	engine.open = true;
@@ -104,13 +94,6 @@ const char *values_load(void *token, int64_t reference_hash, int64_t init_ref_ha
 		return "RefCounted.reference, unreference or init_ref";
 	}
 	return NULL;
-}
-
-const char *values_load_container(int32_t type, int64_t size_hash, int64_t change_hash) {
-	bool is_dictionary = type == GDEXTENSION_VARIANT_TYPE_DICTIONARY;
-	engine.size[type] = find_builtin(type, "size", size_hash);
-	engine.change[type] = find_builtin(type, is_dictionary ? "keys" : "resize", change_hash);
-	return engine.size[type] != NULL && engine.change[type] != NULL ? NULL : "size, resize or keys of a container";
 }
 
 void values_close(void) {
@@ -158,7 +141,7 @@ static void make_text(const Value *value, void *slot) {
 	value_destroy(GDEXTENSION_VARIANT_TYPE_STRING, &string);
 }
 
-static void make_variant(Value *value, GDExtensionUninitializedVariantPtr variant) {
+void value_make_variant(Value *value, GDExtensionUninitializedVariantPtr variant) {
 	if (value->type == GDEXTENSION_VARIANT_TYPE_NIL) {
 		variant_new_nil(variant);
 	} else if (is_text(value->type)) {
@@ -176,7 +159,7 @@ static void make_variant(Value *value, GDExtensionUninitializedVariantPtr varian
 
 void value_open(Value *value) {
 	if (value->as_variant) {
-		make_variant(value, value->opaque);
+		value_make_variant(value, value->opaque);
 	} else if (is_text(value->type)) {
 		make_text(value, value->opaque);
 	}
@@ -192,7 +175,7 @@ void value_shut(Value *value) {
 
 void value_write_variant(Value *value, GDExtensionVariantPtr target) {
 	variant_destroy(target);
-	make_variant(value, target);
+	value_make_variant(value, target);
 }
 
 void value_write_pointer(Value *value, int32_t declared, GDExtensionBool is_reference, GDExtensionTypePtr target) {
@@ -350,70 +333,7 @@ void value_take(Value *value) {
 	}
 }
 
-/* --- containers ----------------------------------------------------------------------------------------------- */
-
-int64_t container_size(int32_t type, const void *container) {
-	int64_t size = 0;
-	/* The interface takes it as not const, and `size` leaves it alone. */
-	engine.size[type]((void *)(uintptr_t)container, NULL, &size, 0);
-	return size;
-}
-
-void container_resize(int32_t type, void *container, int64_t size) {
-	int64_t result = 0;
-	GDExtensionConstTypePtr arguments[1] = { &size };
-	engine.change[type](container, arguments, &result, 1);
-}
-
-void array_fill(void *array, Value *values, int64_t count) {
-	container_resize(GDEXTENSION_VARIANT_TYPE_ARRAY, array, count);
-	for (int64_t i = 0; i < count; i++) {
-		value_write_variant(&values[i], array_operator_index(array, i));
-	}
-}
-
-void array_read(const void *array, int64_t count, Value *values) {
-	for (int64_t i = 0; i < count; i++) {
-		read_variant(&values[i], array_operator_index_const(array, i));
-	}
-}
-
-void dictionary_fill(void *dictionary, Value *values, int64_t count) {
-	for (int64_t i = 0; i < count; i++) {
-		uint64_t key[3];
-		make_variant(&values[2 * i], key);
-		value_write_variant(&values[2 * i + 1], dictionary_operator_index(dictionary, key));
-		variant_destroy(key);
-	}
-}
-
-void dictionary_read(const void *dictionary, int64_t count, Value *values) {
-	uint64_t keys = 0;
-	value_create(GDEXTENSION_VARIANT_TYPE_ARRAY, &keys);
-	engine.change[GDEXTENSION_VARIANT_TYPE_DICTIONARY]((void *)(uintptr_t)dictionary, NULL, &keys, 0);
-	for (int64_t i = 0; i < count; i++) {
-		GDExtensionConstVariantPtr key = array_operator_index_const(&keys, i);
-		read_variant(&values[2 * i], key);
-		read_variant(&values[2 * i + 1], dictionary_operator_index_const(dictionary, key));
-	}
-	value_destroy(GDEXTENSION_VARIANT_TYPE_ARRAY, &keys);
-}
-
-void packed_strings_fill(void *strings, Value *values, int64_t count) {
-	container_resize(GDEXTENSION_VARIANT_TYPE_PACKED_STRING_ARRAY, strings, count);
-	for (int64_t i = 0; i < count; i++) {
-		void *target = packed_string_array_operator_index(strings, i);
-		value_destroy(GDEXTENSION_VARIANT_TYPE_STRING, target);
-		make_text(&values[i], target);
-	}
-}
-
-void packed_strings_read(const void *strings, int64_t count, Value *values) {
-	for (int64_t i = 0; i < count; i++) {
-		values[i].type = GDEXTENSION_VARIANT_TYPE_STRING;
-		read_text(&values[i], packed_string_array_operator_index_const(strings, i));
-	}
-}
+/* --- memory and reference counts -------------------------------------------------------------------------------------- */
 
 void memory_copy(void *target, const void *source, int64_t size) {
 	memcpy(target, source, (size_t)size);
@@ -422,8 +342,6 @@ void memory_copy(void *target, const void *source, int64_t size) {
 void memory_clear(void *target, int64_t size) {
 	memset(target, 0, (size_t)size);
 }
-
-/* --- reference counts ----------------------------------------------------------------------------------------- */
 
 void object_init_reference(void *object) {
 	GDExtensionBool alive = false;

@@ -29,9 +29,6 @@ typedef struct {
  * Null, or the name of what this engine lacks. */
 const char *values_load(void *token, int64_t reference_hash, int64_t init_ref_hash);
 
-/* Fetches the built-in methods `size`, and `resize` (of a Dictionary: `keys`), of a container type. */
-const char *values_load_container(int32_t type, int64_t size_hash, int64_t change_hash);
-
 /* From here on nothing of the engine is touched any more: destroying and releasing do nothing. */
 void values_close(void);
 bool values_are_open(void);
@@ -57,21 +54,12 @@ void values_read_variants(const GDExtensionConstVariantPtr *variants, int64_t co
 void values_read_pointers(const GDExtensionConstTypePtr *pointers, int64_t count, Value *values);
 void values_free(Value *values, int64_t count);
 
+/* Makes a new Variant of a value. */
+void value_make_variant(Value *value, GDExtensionUninitializedVariantPtr variant);
+
 /* Assigns to engine memory that holds an initialised Variant, or an initialised value of type `declared`. */
 void value_write_variant(Value *value, GDExtensionVariantPtr target);
 void value_write_pointer(Value *value, int32_t declared, GDExtensionBool is_reference, GDExtensionTypePtr target);
-
-/* Of an Array, a Dictionary or a packed array. */
-int64_t container_size(int32_t type, const void *container);
-void container_resize(int32_t type, void *container, int64_t size);
-
-/* `array` and `dictionary` are slots; a dictionary's values alternate: key, value, key, value … */
-void array_fill(void *array, Value *values, int64_t count);
-void array_read(const void *array, int64_t count, Value *values);
-void dictionary_fill(void *dictionary, Value *values, int64_t count);
-void dictionary_read(const void *dictionary, int64_t count, Value *values);
-void packed_strings_fill(void *strings, Value *values, int64_t count);
-void packed_strings_read(const void *strings, int64_t count, Value *values);
 
 /* memcpy and memset for large arrays: cffi's own hold the GIL. */
 void memory_copy(void *target, const void *source, int64_t size);
