@@ -92,7 +92,7 @@ def _inside_the_engine(name: str, options: Namespace) -> int:
         headless = options.executor == "reference" or not _prepare_screen(options)
     words = arguments.forward(name, options)
     if in_window:
-        return launcher.project(["--", *words])
+        return launcher.project(["--audio-driver", "Dummy", "--no-header", "--", *words])
     return launcher.module(f"llm.commands.{name}", arguments.pack(words), headless=headless)
 
 
