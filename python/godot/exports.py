@@ -204,24 +204,43 @@ class Method:
 
     __slots__ = ("arguments", "defaults", "doc", "function", "name", "required", "result", "where")
 
-    def __init__(self, class_name: str, name: str, function: Any) -> None:
+    def __init__(
+        self,
+        where: str,
+        function: Any,
+        arguments: list[tuple[str, Type]],
+        result: Type,
+        defaults: tuple[Any, ...] = (),
+    ) -> None:
+        """`where` is "Class.method"; `defaults` belong to the last arguments."""
+        self.where = where
+        self.name = where.rpartition(".")[2]
+        self.function = function
+        self.arguments = arguments
+        self.result = result
+        self.defaults = defaults
+        self.required = len(arguments) - len(defaults)
+        self.doc = getattr(function, "__doc__", None) or ""
+
+    @classmethod
+    def from_function(cls, class_name: str, name: str, function: Any) -> Method:
+        """Arguments and result by the function's annotations; what has none takes any type."""
         code = function.__code__
         annotations = function.__annotations__
         names = code.co_varnames[1 : code.co_argcount]
-        self.name = name
-        self.where = f"{class_name}.{name}"
-        self.function = function
-        self.arguments = [(argument, Type(annotations.get(argument, "Any"))) for argument in names]
-        self.defaults: tuple[Any, ...] = function.__defaults__ or ()
-        self.required = len(names) - len(self.defaults)
-        self.result = Type(annotations.get("return", "None"))
-        self.doc = function.__doc__ or ""
+        return cls(
+            f"{class_name}.{name}",
+            function,
+            [(argument, Type(annotations.get(argument, "Any"))) for argument in names],
+            Type(annotations.get("return", "None")),
+            function.__defaults__ or (),
+        )
 
 
 def find_methods(cls: type) -> list[Method]:
     """The public methods with annotations that `cls` itself defines, without * or ** parameters."""
     return [
-        Method(cls.__name__, name, function)
+        Method.from_function(cls.__name__, name, function)
         for name, function in cls.__dict__.items()
         if not name.startswith("_")
         and type(function) is type(find_methods)

@@ -136,12 +136,12 @@ def _property_infos(arguments: list[tuple[str, Type]]) -> tuple[Any, Any]:
 
 
 def _register_property(entry: Registered, prop: export) -> None:
-    getter = _accessor(
-        entry, f"get_{prop.name}", [], prop.type, lambda self: prop.__get__(self, type(self))
+    # The engine wants a property's getter and setter to be methods.
+    where = entry.record.name
+    getter = Method(
+        f"{where}.get_{prop.name}", lambda self: prop.__get__(self, type(self)), [], prop.type
     )
-    setter = _accessor(
-        entry, f"set_{prop.name}", [("value", prop.type)], Type("None"), prop.__set__
-    )
+    setter = Method(f"{where}.set_{prop.name}", prop.__set__, [("value", prop.type)], Type("None"))
     for method in (getter, setter):
         _register_method(entry, method)
     library, class_name = interface.library, string_name(entry.record.name)
@@ -154,22 +154,6 @@ def _register_property(entry: Registered, prop: export) -> None:
     lib.classdb_register_extension_class_property(
         library, class_name, info, string_name(setter.name), string_name(getter.name)
     )
-
-
-def _accessor(
-    entry: Registered, name: str, arguments: list[tuple[str, Type]], result: Type, function: Any
-) -> Method:
-    """The engine wants a property's getter and setter to be methods."""
-    method = Method.__new__(Method)
-    method.name = name
-    method.where = f"{entry.record.name}.{name}"
-    method.function = function
-    method.arguments = arguments
-    method.defaults = ()
-    method.required = len(arguments)
-    method.result = result
-    method.doc = ""
-    return method
 
 
 def _register_method(entry: Registered, method: Method) -> None:

@@ -24,6 +24,7 @@
 	X(PyStatus, Py_InitializeFromConfig, (const PyConfig *)) \
 	X(void, PyConfig_Clear, (PyConfig *)) \
 	X(int, PyStatus_Exception, (PyStatus)) \
+	X(PyStatus, PyStatus_NoMemory, (void)) \
 	X(PyThreadState *, PyEval_SaveThread, (void)) \
 	X(PyGILState_STATE, PyGILState_Ensure, (void)) \
 	X(void, PyGILState_Release, (PyGILState_STATE)) \
@@ -63,22 +64,19 @@ static bool load_functions(const char *path, char *error, size_t error_size) {
 	snprintf(built_for, sizeof(built_for), "%d.%d.", PY_MAJOR_VERSION, PY_MINOR_VERSION);
 	const char *version = python.Py_GetVersion();
 	if (strncmp(version, built_for, strlen(built_for)) != 0) {
-		snprintf(error, error_size, "built for Python %d.%d, but %s is Python %.8s. Run `./llm setup`, which builds it anew.",
-				PY_MAJOR_VERSION, PY_MINOR_VERSION, path, version);
+		snprintf(error, error_size, "built for Python %d.%d, but %s is Python %.*s. Run `./llm setup`, which builds it anew.",
+				PY_MAJOR_VERSION, PY_MINOR_VERSION, path, (int)strcspn(version, " "), version);
 		return false;
 	}
 	return true;
 }
 
 static PyStatus append_path(PyWideStringList *list, const char *path) {
-	PyStatus status = { 0 };
 	wchar_t *wide = python.Py_DecodeLocale(path, NULL);
 	if (wide == NULL) {
-		status._type = _PyStatus_TYPE_ERROR;
-		status.err_msg = "a path in runtime.cfg is not valid UTF-8";
-		return status;
+		return python.PyStatus_NoMemory();
 	}
-	status = python.PyWideStringList_Append(list, wide);
+	PyStatus status = python.PyWideStringList_Append(list, wide);
 	python.PyMem_RawFree(wide);
 	return status;
 }
