@@ -11,7 +11,6 @@ from godot import (
     FILE,
     MULTILINE_TEXT,
     RANGE,
-    Engine,
     Node,
     PackedStringArray,
     ProjectSettings,
@@ -45,7 +44,7 @@ class LLM(Node):
 
     Every request gets an id, and ends with exactly one [signal response_ended]. The node must be
     inside the tree; leaving it cancels what runs and unloads the model, the history stays. In the
-    editor nothing is loaded.
+    editor it is only a placeholder, and loads nothing.
     """
 
     model_path = export(
@@ -325,8 +324,6 @@ class LLM(Node):
         return self._client
 
     def _check_place(self) -> None:
-        if Engine.is_editor_hint():
-            raise RequestError("the editor loads no model; run the scene")
         if not self.is_inside_tree():
             raise RequestError("the node is not inside the tree; add it first")
 

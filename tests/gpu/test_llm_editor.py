@@ -1,0 +1,53 @@
+"""The LLM node in the editor, in a project of its own: shown, saved, documented; nothing loads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.engine_project import ROOT, EngineProject
+
+from godot import ClassDB
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    project = EngineProject(tmp_path_factory.mktemp("edited_llm"), module="llm.nodes")
+    script = ROOT / "tests" / "support" / "llm_editor_check.gd"
+    done = project.run(["--editor", "--script", script])
+    assert "no_such_model" not in done.stderr, "it tried to load"
+    for line in done.stdout.splitlines():
+        if line.startswith("REPORT "):
+            found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
+            return found
+    pytest.fail(f"no report:\n{done.stdout}\n{done.stderr}")
+
+
+def test_a_scene_saves_what_differs(report: dict[str, Any]) -> None:
+    assert 'type="LLM"' in report["saved"]
+    assert 'model_path = "res://no_such_model.gguf"' in report["saved"]
+    assert "temperature = 0.25" in report["saved"]
+    assert "top_k" not in report["saved"]
+
+
+def test_nothing_is_asked(report: dict[str, Any]) -> None:
+    assert report["request"] is None
+
+
+def members() -> list[str]:
+    methods = [method["name"] for method in ClassDB.class_get_method_list("LLM", True)]
+    signals = [signal["name"] for signal in ClassDB.class_get_signal_list("LLM", True)]
+    properties = [info["name"] for info in ClassDB.class_get_property_list("LLM", True)]
+    accessors = {f"{kind}_{name}" for kind in ("get", "set") for name in properties}
+    return [name for name in methods + signals + properties if name not in accessors]
+
+
+def test_the_help_names_and_describes_every_member(report: dict[str, Any]) -> None:
+    names = members()
+    assert len(names) > 25
+    missing = [name for name in names if name not in report["help"]]
+    assert missing == []
+    assert "no description" not in report["help"]
+    for text in ("exactly one response_ended", "Gives the request's id", "The pieces joined"):
+        assert text in report["help"].replace("\N{NO-BREAK SPACE}", " ")
