@@ -4,12 +4,13 @@ extends Control
 ##
 ## The views say what the user wants; the node says what happens. Nothing here waits for either.
 
-const DEFAULT_MODEL: String = "res://.models/gemma-3-270m-q4_k_m.gguf"
 ## Below this width the settings take the conversation's place instead of standing beside it.
 const NARROW: float = 760.0
 ## Below this height the line of keyboard hints makes room.
 const LOW: float = 460.0
 
+## Opened where no other model is named or remembered, if the file exists.
+@export_file("*.gguf") var default_model: String = "res://.models/gemma-3-270m-q4_k_m.gguf"
 ## Where the last model and the settings are kept; empty keeps nothing.
 @export var preferences_path: String = "user://chat.cfg"
 
@@ -39,7 +40,7 @@ func _ready() -> void:
 	_connect_views()
 	_on_resized()
 	_prompt.focus_input()
-	for path: String in [arguments.model_path, _preferences.model_path, DEFAULT_MODEL]:
+	for path: String in [arguments.model_path, _preferences.model_path, default_model]:
 		# What was asked for is opened even if it is not there, so that the window says so.
 		if not path.is_empty() and (path == arguments.model_path or FileAccess.file_exists(path)):
 			open_model(path)
@@ -133,6 +134,7 @@ func _load() -> void:
 		return
 	_banner.hide()
 	_top_bar.show_model(ModelReport.title(_llm.model_path), _llm.model_path)
+	get_window().title = ModelReport.title(_llm.model_path)
 	_top_bar.show_load_progress(0.0)
 	_top_bar.show_status("Loading…")
 	_llm.start_worker()
@@ -140,7 +142,7 @@ func _load() -> void:
 
 
 func _pick_model() -> void:
-	_picker.open_near(_llm.model_path if not _llm.model_path.is_empty() else DEFAULT_MODEL)
+	_picker.open_near(_llm.model_path if not _llm.model_path.is_empty() else default_model)
 
 
 func _end_turn() -> void:
@@ -216,7 +218,7 @@ func _on_response_ended(id: int, reason: String) -> void:
 		_turn.remark(ModelReport.ending(reason, _llm.get_stats()))
 	# When the model did not load, the banner tells that already.
 	if reason == "error" and not _banner.visible:
-		var error: String = _llm.get_last_error()
+		var error: String = _llm.get_last_error().trim_prefix("request %d: " % id)
 		var problem: String = ModelReport.shown_error(error, _llm.model_path)
 		var advice: String = ModelReport.answer_advice(error, _llm.model_path)
 		_banner.show_error(problem, advice, false, false)

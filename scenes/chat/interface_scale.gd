@@ -17,7 +17,8 @@ var _first: float = 1.0
 
 func _ready() -> void:
 	_first = _screen_scale()
-	_window.size = Vector2i(Vector2(_window.size) * _first)
+	if not is_equal_approx(_window.content_scale_factor, _first):
+		_window.size = Vector2i(Vector2(_window.size) * _first)
 	_apply(_first)
 
 

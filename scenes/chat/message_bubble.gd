@@ -2,6 +2,9 @@ class_name MessageBubble
 extends VBoxContainer
 ## One message. Text is added as it arrives, can be selected, and can be copied with the button.
 
+## The keyboard's focus came to this [param button].
+signal button_focused(button: Control)
+
 enum Author { USER, ASSISTANT }
 
 const COPY_ICON: Texture2D = preload("res://scenes/icons/copy.svg")
@@ -36,6 +39,7 @@ var available_width: float = 0.0:
 
 func _ready() -> void:
 	_copy.pressed.connect(copy)
+	_copy.focus_entered.connect(button_focused.emit.bind(_copy))
 
 
 ## Begins with words that are not the author's own, in a quieter colour.

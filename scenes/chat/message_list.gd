@@ -11,10 +11,11 @@ const BUBBLE: PackedScene = preload("res://scenes/chat/message_bubble.tscn")
 var is_following: bool = true:
 	set = _set_is_following
 
+@onready var _scroll: ScrollContainer = %Scroll
 @onready var _column: ContentColumn = %Column
 @onready var _messages: VBoxContainer = %Messages
 @onready var _jump: Button = %JumpToEnd
-@onready var _bar: VScrollBar = (%Scroll as ScrollContainer).get_v_scroll_bar()
+@onready var _bar: VScrollBar = _scroll.get_v_scroll_bar()
 
 
 func _ready() -> void:
@@ -30,6 +31,8 @@ func add_message(author: MessageBubble.Author, text: String = "") -> MessageBubb
 	_messages.add_child(bubble)
 	bubble.author = author
 	bubble.available_width = _column.column_width()
+	# Not the container's own follow_focus: that jumps when one clicks into a long text.
+	bubble.button_focused.connect(_scroll.ensure_control_visible)
 	if not text.is_empty():
 		bubble.append_text(text)
 	is_following = true
