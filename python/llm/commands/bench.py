@@ -5,16 +5,16 @@ import time
 from statistics import median
 from typing import Any
 
-from llm.commands.output import Output
-
 from llm.commands.arguments import parse
 from llm.commands.loading import loaded
+from llm.commands.output import Output, reports_errors
 from llm.generate.model import Model
 
 RUNS = 3  # measured ones, after a warm-up
 SPREAD = 5000  # prompts take that many different ids, as llama.cpp's bench here does
 
 
+@reports_errors
 def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("bench", args)

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llm.commands.output import Output
 
 from llm.commands.arguments import parse
 from llm.commands.loading import loaded
+from llm.commands.output import Output, reports_errors
 from llm.errors import RequestError
 from llm.generate.perplexity import perplexity, score_chunks
 
 ROWS = 32  # rows of logits at a time; each takes 4 bytes a token of the vocabulary
 
 
+@reports_errors
 def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("perplexity", args)
@@ -31,7 +32,7 @@ def main(node: Any, args: list[str]) -> int:
                 kept.append(chunk.logits)
             if not options.json:
                 so_far = perplexity(np.concatenate(likelihoods))
-                output.error(f"chunk {number}: perplexity {so_far.value:.4f}")
+                output.note(f"chunk {number}: perplexity {so_far.value:.4f}\n")
         seconds = time.perf_counter() - started
         result = perplexity(np.concatenate(likelihoods))
         if options.save_logits:

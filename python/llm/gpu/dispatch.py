@@ -10,9 +10,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from godot.compute import ComputeTable
 
-from godot import PackedByteArray
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
 from llm.gpu import state
@@ -76,10 +74,10 @@ class DispatchExecutor:
             raise
         self._work, self._cache, self._state, *self._shards = self._buffers
         self._sets: list[Any] = []
-        self._tables: dict[tuple[str, int, int], ComputeTable] = {}
+        self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
         self._logits: Tensor | None = None
-        self._state_bytes = PackedByteArray(state.PICK_IDS * WORD)
+        self._state_bytes = device.staging(state.PICK_IDS * WORD)
         self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
 
     @classmethod
@@ -177,12 +175,10 @@ class DispatchExecutor:
             tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
         return tape
 
-    def _table(
-        self, key: tuple[str, int, int], make: Callable[[], Iterable[Dispatch]]
-    ) -> ComputeTable:
+    def _table(self, key: tuple[str, int, int], make: Callable[[], Iterable[Dispatch]]) -> Any:
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = ComputeTable(self._rows_of(make()))
+            table = self._tables[key] = self._device.table(self._rows_of(make()))
         return table
 
     def _rows_of(self, dispatches: Iterable[Dispatch]) -> list[tuple[Any, ...]]:
@@ -220,7 +216,7 @@ class DispatchExecutor:
         words[state.PENALTY_COUNTS : state.PENALTY_COUNTS + count] = seen
         self._device.write(self._state, 0, self._state_bytes, state.PICK_IDS * WORD)
         dispatch = lower_penalize(row, penalties)
-        self._device.play(ComputeTable(self._rows_of([dispatch])))
+        self._device.play(self._device.table(self._rows_of([dispatch])))
 
     def _row(self, output: int) -> Tensor:
         if self._logits is None:

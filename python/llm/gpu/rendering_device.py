@@ -6,13 +6,12 @@ drivers, so it is kept until shutdown and shared by all models.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-from godot.compute import ComputeTable, play
 
 import godot
 from godot import PackedByteArray, RenderingServer
+from godot.compute import ComputeTable, play
 from llm.errors import DeviceError, DeviceMemoryError
 
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
@@ -45,6 +44,14 @@ class RenderingDevice:
                 "pick a smaller model or a shorter context_length"
             )
         return made
+
+    def staging(self, size: int) -> PackedByteArray:
+        """Engine memory of `size` bytes that write() takes; its view() is writable."""
+        return PackedByteArray(size)
+
+    def table(self, rows: Iterable[tuple[Any, ...]]) -> ComputeTable:
+        """Dispatches to play: (pipeline, set, push constants, groups, barrier before it)."""
+        return ComputeTable(rows)
 
     def clear(self, buffer: Any, size: int) -> None:
         self._device.buffer_clear(buffer, 0, size)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from godot import PackedByteArray
 from llm.files.formats import FORMATS, BlockFormat
 from llm.files.gguf import GgufFile
 from llm.files.repack import PLANES, check_packable, pack_into
@@ -56,7 +55,7 @@ class _Staging:
 
     def __init__(self, device: RenderingDevice) -> None:
         self._device = device
-        self._arrays: list[PackedByteArray] = []
+        self._arrays: list[Any] = []
 
     def send(
         self,
@@ -80,12 +79,12 @@ class _Staging:
             self._device.write(buffer, plane * WORD + start * part.size, array, size)
         self._device.finish()
 
-    def _room(self, sizes: Sequence[int]) -> list[PackedByteArray]:
+    def _room(self, sizes: Sequence[int]) -> list[Any]:
         while len(self._arrays) < len(sizes):
-            self._arrays.append(PackedByteArray(0))
+            self._arrays.append(self._device.staging(0))
         for index, size in enumerate(sizes):
             if len(self._arrays[index]) < size:
-                self._arrays[index] = PackedByteArray(size)
+                self._arrays[index] = self._device.staging(size)
         return self._arrays[: len(sizes)]
 
 
