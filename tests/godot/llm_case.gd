@@ -7,12 +7,16 @@ const FOX: String = "The quick brown fox jumps over"
 const FOX_TOKENS: Array[int] = [506, 31770, 4799, 236761]
 
 
-## A node inside the tree that answers greedily and briefly on the CPU.
+## Whether there is a GPU to run models on, a software one included.
+func has_gpu() -> bool:
+	return RenderingServer.get_rendering_device() != null
+
+
+## A node inside the tree that answers greedily and briefly, on the GPU where there is one.
 func make_llm(settings: Dictionary = {}) -> Node:
 	var llm: Node = ClassDB.instantiate(&"LLM")
 	var all: Dictionary = {
 		"model_path": MODEL,
-		"executor": "reference",
 		"context_length": 256,
 		"temperature": 0.0,
 		"max_tokens": 4,

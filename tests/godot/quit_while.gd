@@ -12,7 +12,6 @@ func _initialize() -> void:
 func _run() -> void:
 	var llm: Node = ClassDB.instantiate(&"LLM")
 	llm.set(&"model_path", "res://.models/gemma-3-270m-q4_k_m.gguf")
-	llm.set(&"executor", "reference")
 	root.add_child(llm)
 	match _phase:
 		"loading":

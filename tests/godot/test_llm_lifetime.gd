@@ -16,7 +16,8 @@ func test_stopping_in_every_phase() -> void:
 		await ended(recorder, id)
 		await frames(10)
 		check_equal(recorder.reasons(id), PackedStringArray(["cancelled"]), "reasons, " + phase)
-		check_equal(recorder.text(id).is_empty(), phase != "decode", "no text, " + phase)
+		if phase != "prefill":  # which a fast GPU may have behind it
+			check_equal(recorder.text(id).is_empty(), phase != "decode", "no text, " + phase)
 	check_equal(recorder.count("response_finished"), 0, "a cancelled answer is not finished")
 	llm.max_tokens = 4
 	var last: int = llm.complete(FOX)
@@ -96,7 +97,8 @@ func test_quitting_in_every_phase() -> void:
 	for phase: String in ["idle", "loading", "answering"]:
 		var output: Array = []
 		var arguments: PackedStringArray = [
-			"--headless",
+			"--audio-driver",
+			"Dummy",
 			"--quit-after",
 			"20000",
 			"--path",
@@ -106,6 +108,8 @@ func test_quitting_in_every_phase() -> void:
 			"--",
 			phase
 		]
+		if not has_gpu():
+			arguments.insert(0, "--headless")
 		var status: int = OS.execute(OS.get_executable_path(), arguments, output, true)
 		check_equal(status, 0, "status after quitting while " + phase)
 		check(output[0].contains("quitting while " + phase), "it came that far: " + output[0])
@@ -116,14 +120,13 @@ func test_quitting_in_every_phase() -> void:
 func _reach(phase: String, llm: Node, recorder: RefCounted) -> int:
 	if phase == "loading":
 		llm.context_length += 1  # so that it has to be loaded again
-	var id: int = llm.complete(FOX.repeat(40) if phase == "prefill" else FOX)
+	var id: int = llm.complete(FOX.repeat(130) if phase == "prefill" else FOX)
 	match phase:
 		"loading":
 			var before: int = recorder.count("load_progress")
 			await until(func() -> bool: return recorder.count("load_progress") > before, phase)
 		"prefill":
 			await until(func() -> bool: return not llm.is_loading(), "the load")
-			await frames(3)
 		"decode":
 			await until(func() -> bool: return not recorder.text(id).is_empty(), "a piece")
 	return id
