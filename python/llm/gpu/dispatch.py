@@ -23,6 +23,7 @@ from llm.gpu.lowering import (
     lower_picks,
     scratch_floats,
 )
+from llm.gpu.memory import require_ram
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout, place
@@ -65,6 +66,9 @@ class DispatchExecutor:
             },
         }
         self.memory_bytes = sum(sizes.values())
+        if device.is_cpu:
+            advice = "pick a smaller model or a shorter context_length"
+            require_ram(self.memory_bytes, f"the model on {device.name}", advice)
         self._buffers: list[Any] = []
         try:
             for what, size in sizes.items():

@@ -12,8 +12,9 @@ import numpy as np
 from gguf import GGMLQuantizationType, quants
 from numpy.typing import NDArray
 
-from llm.errors import DeviceMemoryError, UnsupportedModelError
+from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
+from llm.gpu.memory import require_ram
 from llm.gpu.operations import (
     GEGLU,
     Attend,
@@ -63,22 +64,21 @@ class ReferenceExecutor:
         RAM does not suffice.
         """
         total = sum(weight.rows * weight.columns for weight in program.weights)
+        require_ram(
+            total * 4 + program.cache_words * 4,
+            f"{file.path} on the reference executor, in float32,",
+            "pick a smaller model or the dispatch executor",
+        )
         weights = {name: np.asarray(value) for name, value in program.constants.items()}
         done = 0
-        try:
-            for weight in program.weights:
-                expanded = np.empty((weight.rows, weight.columns), np.float32)
-                for start, count in _row_chunks(weight):
-                    expanded[start : start + count] = _expand(file, weight, start, count)
-                    done += count * weight.columns
-                    yield done / total
-                weights[weight.name] = expanded
-            return cls(program, weights)
-        except MemoryError:
-            raise DeviceMemoryError(
-                f"{file.path}: the reference executor needs {total * 4:,} bytes of RAM for the "
-                "weights in float32; pick a smaller model or the dispatch executor"
-            ) from None
+        for weight in program.weights:
+            expanded = np.empty((weight.rows, weight.columns), np.float32)
+            for start, count in _row_chunks(weight):
+                expanded[start : start + count] = _expand(file, weight, start, count)
+                done += count * weight.columns
+                yield done / total
+            weights[weight.name] = expanded
+        return cls(program, weights)
 
     def run(self, batch: Batch) -> None:
         rows = bucket(len(batch.tokens), self._program.max_rows)
