@@ -55,7 +55,7 @@ func _answered(llm: LLM) -> bool:
 func _save() -> int:
 	for _frame: int in 5:  # the layout settles over some frames
 		await process_frame
-	await RenderingServer.frame_post_draw
+	RenderingServer.force_draw()
 	DirAccess.make_dir_recursive_absolute(ProjectSettings.globalize_path(PICTURE.get_base_dir()))
 	var picture: Image = root.get_texture().get_image()
 	picture.convert(Image.FORMAT_RGB8)

@@ -219,7 +219,7 @@ func _on_response_ended(id: int, reason: String) -> void:
 	# When the model did not load, the banner tells that already.
 	if reason == "error" and not _banner.visible:
 		var error: String = _llm.get_last_error().trim_prefix("request %d: " % id)
-		var problem: String = ModelReport.shown_error(error, _llm.model_path)
+		var problem: String = error.left(1).to_upper() + error.substr(1)
 		var advice: String = ModelReport.answer_advice(error, _llm.model_path)
 		_banner.show_error(problem, advice, false, false)
 	_end_turn()

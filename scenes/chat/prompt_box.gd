@@ -14,6 +14,8 @@ signal scroll_requested(pages: float)
 const SEND_ICON: Texture2D = preload("res://scenes/icons/send.svg")
 const STOP_ICON: Texture2D = preload("res://scenes/icons/stop.svg")
 const MAX_LINES: int = 8
+## Most of the window's height that the text takes.
+const MAX_SHARE: float = 0.35
 const CHAT_HELP: String = "The model answers you. Press to have it continue your text instead."
 const CONTINUE_HELP: String = "The model continues your text. Press to chat with it instead."
 
@@ -42,6 +44,7 @@ func _ready() -> void:
 	_input.gui_input.connect(_on_input_gui_input)
 	_input.text_changed.connect(_on_text_changed)
 	_input.resized.connect(_fit_height)
+	get_viewport().size_changed.connect(_fit_height)
 	_input.focus_entered.connect(_show_focus.bind(true))
 	_input.focus_exited.connect(_show_focus.bind(false))
 	_mode.toggled.connect(_set_continues_text)
@@ -84,7 +87,9 @@ func _show_focus(has_it: bool) -> void:
 
 
 func _fit_height() -> void:
-	var lines: int = clampi(_input.get_total_visible_line_count(), 1, MAX_LINES)
+	var room: float = get_viewport_rect().size.y * MAX_SHARE
+	var most: int = clampi(int(room / _input.get_line_height()), 1, MAX_LINES)
+	var lines: int = clampi(_input.get_total_visible_line_count(), 1, most)
 	var frame: float = _input.get_theme_stylebox(&"normal").get_minimum_size().y
 	_input.custom_minimum_size.y = lines * _input.get_line_height() + frame
 

@@ -24,8 +24,9 @@ func test_a_text_is_continued() -> void:
 	check_equal(message.text, FOX + " the lazy dog.", "the message")
 	check(message.note.begins_with("4 tokens"), "its remark is '%s'" % message.note)
 	check(_status().contains("context 11 / 256"), "the status is '%s'" % _status())
-	message.copy()
-	check_equal(DisplayServer.clipboard_get(), message.text, "the clipboard")
+	if DisplayServer.has_feature(DisplayServer.FEATURE_CLIPBOARD):
+		message.copy()
+		check_equal(DisplayServer.clipboard_get(), message.text, "the clipboard")
 
 
 func test_a_conversation() -> void:
@@ -37,6 +38,20 @@ func test_a_conversation() -> void:
 	check_equal(_message(0).author, MessageBubble.Author.USER, "who asks")
 	check_equal(_message(1).text, "The capital of France", "the answer")
 	check_equal(_llm.get_chat_history().size(), 2, "messages in the history")
+
+
+func test_a_refused_text_comes_back() -> void:
+	expect_error("context_length is 256")
+	await _open(MODEL)
+	var text: String = "far too long ".repeat(100).strip_edges()
+	_prompt().text = text
+	_press(KEY_ENTER)
+	await _answered()
+	check_equal(_prompt().text, text, "the prompt")
+	check_equal(_messages().message_count(), 0, "messages")
+	var problem: Label = _chat.get_node("%ErrorBanner").get_node("%Problem")
+	check(problem.is_visible_in_tree(), "the banner is there")
+	check(problem.text.begins_with("The prompt has"), "it says '%s'" % problem.text)
 
 
 func test_escape_stops_and_ctrl_n_begins_anew() -> void:
