@@ -200,7 +200,16 @@ func test_what_is_remembered() -> void:
 
 func test_the_command_line() -> void:
 	var arguments: LaunchArguments = LaunchArguments.parse(
-		["--model=a b.gguf", "--top-k", "7", "--min-p=0.5", "--seed", "x", "--prompt=--top-k=3"]
+		[
+			"--model=a b.gguf",
+			"--raw",
+			"--top-k",
+			"7",
+			"--min-p=0.5",
+			"--seed",
+			"x",
+			"--prompt=--top-k=3"
+		]
 	)
 	check_equal(arguments.model_path, "a b.gguf", "the model")
 	var wanted: Dictionary[StringName, Variant] = {&"top_k": 7, &"min_p": 0.5}
