@@ -68,6 +68,25 @@ func test_leaving_the_tree_and_coming_back() -> void:
 	check_equal(recorder.text(third), " the lazy dog.", "the answer after coming back")
 
 
+func test_loading_and_freeing_over_and_over() -> void:
+	var memory: Array[int] = []
+	var threads: Array[int] = []
+	for round: int in 6:
+		var llm: Node = make_llm({"max_tokens": 1})
+		var recorder: RefCounted = record(llm)
+		var id: int = llm.complete(FOX)
+		await ended(recorder, id)
+		llm.free()
+		await frames(2)
+		memory.append(_megabytes_in_use())
+		threads.append(DirAccess.get_directories_at("/proc/self/task").size())
+	# The model takes 250 MB and more: one that was left behind would show.
+	var growth: int = memory[-1] - memory[1]
+	check(memory[0] > 100, "the memory in use is known: %s" % [memory])
+	check(growth < 200, "memory grew by %d MB in 4 rounds: %s" % [growth, memory])
+	check(threads[-1] <= threads[1], "no threads are left behind: %s" % [threads])
+
+
 func test_two_nodes_answer_side_by_side() -> void:
 	var nodes: Array[Node] = [make_llm(), make_llm()]
 	var recorders: Array[RefCounted] = [record(nodes[0]), record(nodes[1])]
@@ -114,6 +133,15 @@ func test_quitting_in_every_phase() -> void:
 		check_equal(status, 0, "status after quitting while " + phase)
 		check(output[0].contains("quitting while " + phase), "it came that far: " + output[0])
 		check(not output[0].contains("ERROR"), "without errors: " + output[0])
+
+
+func _megabytes_in_use() -> int:
+	var status: FileAccess = FileAccess.open("/proc/self/status", FileAccess.READ)
+	while not status.eof_reached():  # its length is told as 0
+		var line: String = status.get_line()
+		if line.begins_with("VmRSS:"):
+			return line.to_int() / 1024
+	return 0
 
 
 ## Asks, and lets frames pass until the request is in [param phase].
