@@ -1,4 +1,4 @@
-"""From a GGUF file to an answer, on the CPU: client, session and a real model, though a tiny one."""
+"""From a GGUF file to an answer, on the CPU: client, session and a real model, if a tiny one."""
 
 from pathlib import Path
 from typing import Any
