@@ -7,7 +7,7 @@ const LONGEST_TITLE: int = 36
 ## Parts of an error's text -> what the user can do about it. The first that fits counts.
 const ADVICE: Dictionary[String, String] = {
 	"memory": "Choose a shorter context in the settings, or a smaller model.",
-	"context": "Begin a new chat, or choose a longer context in the settings.",
+	"context": "Shorten it, begin a new chat, or choose a longer context in the settings.",
 	"does not exist": "It may have been moved or renamed. Open it where it is now.",
 	"cannot be opened": "Check who may read the file, or open another one.",
 	"this build runs": "Open a model of a kind that is supported.",
