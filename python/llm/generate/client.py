@@ -84,7 +84,7 @@ class Client:
         options: AnswerOptions,
     ) -> None:
         """Goes on with the conversation, loading first where needed. Raises RequestError."""
-        self._check(question)
+        self._check_free(is_empty=not question.strip())
         prompt = self.conversation.asking(question, system_prompt)
         self._submit(Request(request_id, prompt, options), question, spec)
 
@@ -92,7 +92,7 @@ class Client:
         self, request_id: int, prompt: str, spec: LoadSpec, options: AnswerOptions
     ) -> None:
         """Goes on with raw text; the conversation stays as it is. Raises RequestError."""
-        self._check(prompt)
+        self._check_free(is_empty=not prompt)
         self._submit(Request(request_id, prompt, options), None, spec)
 
     def cancel(self) -> None:
@@ -144,14 +144,14 @@ class Client:
         self._spec = self.info = None
         return last
 
-    def _check(self, text: str) -> None:
+    def _check_free(self, *, is_empty: bool) -> None:
         self._absorb()  # it may be over, only not yet given out
         if self._running is not None:
             raise RequestError(
                 f"request {self._running.id} is still being answered; stop it or wait for its "
                 "response_ended"
             )
-        if not text.strip():
+        if is_empty:
             raise RequestError("the prompt is empty")
 
     def _submit(self, request: Request, question: str | None, spec: LoadSpec) -> None:

@@ -92,8 +92,17 @@ def test_an_empty_prompt_is_refused(text: str) -> None:
     desk = Desk()
     with pytest.raises(RequestError, match="the prompt is empty"):
         desk.ask(text)
+    with pytest.raises(RequestError, match="the prompt is empty"):
+        desk.client.complete(new_request_id(), "", SPEC, OPTIONS)
     assert not desk.client.is_answering
     assert desk.loader.calls == []
+
+
+def test_raw_text_may_be_white_space() -> None:
+    desk = Desk("Hello.")
+    desk.client.complete(new_request_id(), "\n", SPEC, OPTIONS)
+    desk.run()
+    assert [end[1:] for end in desk.ends()] == [("stop", "Hello.")]
 
 
 def test_asking_while_answering_is_refused_and_changes_nothing() -> None:
