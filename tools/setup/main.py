@@ -88,7 +88,8 @@ def _inside_the_engine(name: str, options: Namespace) -> int:
         launcher = Launcher(prepare_engine())
         if options.model is None:
             default_model.ensure()
-            options.model = str(DEFAULT_MODEL)
+            if not in_window:  # the window opens the model that it had last
+                options.model = str(DEFAULT_MODEL)
         headless = options.executor == "reference" or not _prepare_screen(options)
     words = arguments.forward(name, options)
     if in_window:
