@@ -1,11 +1,12 @@
 // y[c, m] = sum over k of weight[m, k] * x[c, k]
 //
-// One group for a tile of 64 rows m and 64 columns c; a thread sums 4 rows by 8 columns. For each
-// part of 32 weights, half of the threads decode a row's part and half bring a column's part of x.
+// One group for a tile of TILE_ROWS rows m and TILE_COLUMNS columns c; a thread sums 4 by 4. For
+// each part of 32 weights, some threads decode a row's part and others bring a column's part of x;
+// they load the next part while all sum up this one. Sums in float32.
 //
-// Defines    GROUP_SIZE  128
-//            FORMAT
-// Dispatch   (M / 64, columns / 64, 1)
+// Defines    GROUP_SIZE  TILE_ROWS * TILE_COLUMNS / 16, at least TILE_ROWS + TILE_COLUMNS
+//            FORMAT, TILE_ROWS, TILE_COLUMNS
+// Dispatch   (M / TILE_ROWS, columns / TILE_COLUMNS, 1)
 
 #include "bindings.glslh"
 #include "product_params.glslh"
@@ -14,81 +15,102 @@
 
 layout(local_size_x = GROUP_SIZE) in;
 
-const uint TILE = 64u;
+const uint ROW_VECTORS = TILE_ROWS / 4;
 
-shared vec4 weight_tile[PART_WEIGHTS][TILE / 4u];
-shared vec4 x_tile[PART_WEIGHTS][TILE / 4u];
+shared vec4 weight_tile[PART_WEIGHTS][TILE_ROWS / 4];
+shared vec4 x_tile[PART_WEIGHTS][TILE_COLUMNS / 4];
 
-void stage_weights(const uint row, const uint local_row, const uint p) {
-	const uint n_parts = params.width / PART_WEIGHTS;
-	const uint block = (min(row, params.height - 1u) * n_parts + p) / BLOCK_PARTS;
+// What a thread has loaded of a part: 32 values, those of the second run from `values[4]` on.
+struct Staged {
+	vec4 values[8];
+};
+
+Staged load_row(const uint row, const uint p) {
+	const uint block = (row * (params.width / PART_WEIGHTS) + p) / BLOCK_PARTS;
 	const uint part = p % BLOCK_PARTS;
 	const Block shared_bits = load_block(params.planes, block);
 	const Scales scales = part_scales(shared_bits, part);
+	Staged staged;
 	for (uint i = 0u; i < 4u; i++) {
 		const Pair w = load_weights(params.planes, block, shared_bits, part, scales, i);
-		for (uint j = 0u; j < 4u; j++) {
-			weight_tile[4u * i + j][local_row >> 2u][local_row & 3u] = w.first[j];
-			weight_tile[16u + 4u * i + j][local_row >> 2u][local_row & 3u] = w.second[j];
-		}
+		staged.values[i] = w.first;
+		staged.values[4u + i] = w.second;
 	}
+	return staged;
 }
 
-void stage_x(const uint column, const uint local_column, const uint p) {
+Staged load_column(const uint column, const uint p) {
 	const uint part = p % BLOCK_PARTS;
-	const uint row = column * params.width;
-	const uint x = (params.x + row + (p - part) * PART_WEIGHTS + part_column(part)) / 4u;
+	const uint first = column * params.width + (p - part) * PART_WEIGHTS + part_column(part);
+	Staged staged;
 	for (uint i = 0u; i < 4u; i++) {
-		const vec4 first = work4[x + i];
-		const vec4 second = work4[x + RUN_STEP / 4u + i];
-		for (uint j = 0u; j < 4u; j++) {
-			x_tile[4u * i + j][local_column >> 2u][local_column & 3u] = first[j];
-			x_tile[16u + 4u * i + j][local_column >> 2u][local_column & 3u] = second[j];
-		}
+		staged.values[i] = work4[(params.x + first) / 4u + i];
+		staged.values[4u + i] = work4[(params.x + first + RUN_STEP) / 4u + i];
 	}
+	return staged;
 }
 
 void main() {
-	const uint first_row = gl_WorkGroupID.x * TILE;
-	const uint first_column = gl_WorkGroupID.y * TILE;
+	const uint first_row = gl_WorkGroupID.x * TILE_ROWS;
+	const uint first_column = gl_WorkGroupID.y * TILE_COLUMNS;
 	const uint n_columns = state[params.count_at];
 	if (first_column >= n_columns) {
 		return; // the whole group
 	}
 	const uint thread = gl_LocalInvocationID.x;
-	const uint row_vector = thread & 15u; // rows 4 * row_vector and the three after it
-	const uint column_vector = (thread >> 4u) * 2u; // columns 4 * column_vector and seven after it
+	const uint row_vector = thread % ROW_VECTORS;
+	const uint column_vector = thread / ROW_VECTORS;
+	const bool has_row = thread < TILE_ROWS;
+	const uint own_column = thread - TILE_ROWS; // of those threads that have one
+	const bool has_column = !has_row && own_column < TILE_COLUMNS;
+	// rows and columns past the last one load the last one again
+	const uint row = min(first_row + thread, params.height - 1u);
+	const uint column = min(first_column + own_column, n_columns - 1u);
 
-	vec4 sums[8]; // of a column: four rows
-	for (uint c = 0u; c < 8u; c++) {
-		sums[c] = vec4(0.0);
+	vec4 sums[4] = vec4[4](vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0)); // of a column: four rows
+	Staged staged;
+	if (has_row) {
+		staged = load_row(row, 0u);
+	} else if (has_column) {
+		staged = load_column(column, 0u);
 	}
-	for (uint p = 0u; p < params.width / PART_WEIGHTS; p++) {
-		// rows and columns past the last one stage the last one again
-		if (thread < TILE) {
-			stage_weights(first_row + thread, thread, p);
-		} else {
-			stage_x(min(first_column + thread - TILE, n_columns - 1u), thread - TILE, p);
+	const uint n_parts = params.width / PART_WEIGHTS;
+	for (uint p = 0u; p < n_parts; p++) {
+		if (has_row) {
+			for (uint i = 0u; i < 8u; i++) {
+				for (uint j = 0u; j < 4u; j++) {
+					weight_tile[4u * i + j][thread >> 2u][thread & 3u] = staged.values[i][j];
+				}
+			}
+		} else if (has_column) {
+			for (uint i = 0u; i < 8u; i++) {
+				for (uint j = 0u; j < 4u; j++) {
+					x_tile[4u * i + j][own_column >> 2u][own_column & 3u] = staged.values[i][j];
+				}
+			}
 		}
 		barrier();
+		if (p + 1u < n_parts && has_row) {
+			staged = load_row(row, p + 1u);
+		} else if (p + 1u < n_parts && has_column) {
+			staged = load_column(column, p + 1u);
+		}
 		for (uint k = 0u; k < PART_WEIGHTS; k++) {
 			const vec4 w = weight_tile[k][row_vector];
-			const vec4 low = x_tile[k][column_vector];
-			const vec4 high = x_tile[k][column_vector + 1u];
+			const vec4 x = x_tile[k][column_vector];
 			for (uint c = 0u; c < 4u; c++) {
-				sums[c] += w * low[c];
-				sums[4u + c] += w * high[c];
+				sums[c] += w * x[c];
 			}
 		}
 		barrier();
 	}
 
-	for (uint c = 0u; c < 8u; c++) {
-		const uint column = first_column + column_vector * 4u + c;
+	for (uint c = 0u; c < 4u; c++) {
+		const uint y_column = first_column + column_vector * 4u + c;
 		for (uint j = 0u; j < 4u; j++) {
-			const uint row = first_row + row_vector * 4u + j;
-			if (column < n_columns && row < params.height) {
-				work[params.y + column * params.height + row] = sums[c][j];
+			const uint y_row = first_row + row_vector * 4u + j;
+			if (y_column < n_columns && y_row < params.height) {
+				work[params.y + y_column * params.height + y_row] = sums[c][j];
 			}
 		}
 	}

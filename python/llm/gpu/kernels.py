@@ -55,6 +55,8 @@ ATTEND: Params = {
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
 MATVEC_COLUMNS = (1, 8)
+MATMUL_TILE_ROWS = 64
+MATMUL_TILE_COLUMNS = (32, 64)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 TOP_K_CHUNK = 1024
@@ -123,7 +125,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "attend_merge": Kernel(
         "attend_merge.comp",
-        128,
+        256,
         {"partials": "I", "y": "I", "y_stride": "I", "head_size": "I", "n_parts": "I"},
     ),
     "geglu": Kernel("geglu.comp", 64, {"gate": "I", "up": "I", "y": "I", "width": "I"}),
@@ -157,7 +159,13 @@ KERNELS: dict[str, Kernel] = {
 }
 for _name, _id in FORMAT_IDS.items():
     KERNELS[f"embed_{_name}"] = _embed(_id)
-    KERNELS[f"matmul_{_name}"] = Kernel("matmul.comp", 128, PRODUCT, {"FORMAT": _id})
+    for _columns in MATMUL_TILE_COLUMNS:
+        KERNELS[f"matmul_{_name}_{_columns}"] = Kernel(
+            "matmul.comp",
+            MATMUL_TILE_ROWS * _columns // 16,
+            PRODUCT,
+            {"FORMAT": _id, "TILE_ROWS": MATMUL_TILE_ROWS, "TILE_COLUMNS": _columns},
+        )
     for _columns in MATVEC_COLUMNS:
         KERNELS[f"matvec_{_name}_{_columns}"] = Kernel(
             "matvec.comp", 128, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}

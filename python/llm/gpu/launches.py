@@ -11,6 +11,8 @@ from llm.gpu.kernels import (
     KERNELS,
     MATMUL_ROWS_COLUMNS,
     MATMUL_ROWS_ROWS,
+    MATMUL_TILE_COLUMNS,
+    MATMUL_TILE_ROWS,
     MATVEC_COLUMNS,
     TOP_K_CHUNK,
 )
@@ -19,7 +21,7 @@ from llm.gpu.state import MAX_PICKS, NONE
 Groups = tuple[int, int, int]
 
 PART_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
-MATMUL_TILE = 64  # rows and columns of a tile of matmul.comp
+ENOUGH_TILES = 128  # to keep a large GPU busy
 ARGMAX_CHUNK = 4096
 SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
 SPLIT_ROWS = 8  # most rows whose attention is cut along the cells
@@ -68,8 +70,7 @@ def plan_product(
             threads = _threads_per_row(height, width)
             rows_per_group = KERNELS[kernel].group_size // threads
             return ProductPlan(kernel, threads, (_ceil_div(height, rows_per_group), 1, 1))
-    groups = (_ceil_div(height, MATMUL_TILE), _ceil_div(columns, MATMUL_TILE), 1)
-    return ProductPlan(f"matmul_{format_name}", 1, groups)
+    return _plan_matmul(format_name, height, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,16 @@ def plan_attend(heads: int, kv_heads: int, rows: int, *, is_cpu: bool) -> Attend
         kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
     columns = rows * (heads // kv_heads)
     return AttendPlan(kernel, (kv_heads, _ceil_div(columns, KERNELS[kernel].defines["COLUMNS"]), 1))
+
+
+def _plan_matmul(format_name: str, height: int, columns: int) -> ProductPlan:
+    """The large tile reads less; the small one is for products that would leave much of a large
+    GPU idle."""
+    small, large = MATMUL_TILE_COLUMNS
+    rows = _ceil_div(height, MATMUL_TILE_ROWS)
+    is_large = columns > small and rows * _ceil_div(columns, large) >= ENOUGH_TILES
+    tile = large if is_large else small
+    return ProductPlan(f"matmul_{format_name}_{tile}", 1, (rows, _ceil_div(columns, tile), 1))
 
 
 def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPlan:

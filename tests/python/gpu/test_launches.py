@@ -6,7 +6,6 @@ import pytest
 
 from llm.gpu.kernels import FORMAT_IDS, KERNELS, MATMUL_ROWS_ROWS, TOP_K_CHUNK
 from llm.gpu.launches import (
-    MATMUL_TILE,
     SEGMENTS,
     argmax_scratch,
     argmax_stages,
@@ -28,7 +27,7 @@ def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> No
     plan = plan_product("q8_0", height, width, columns, is_cpu=is_cpu)
     kernel = KERNELS[plan.kernel]
     if kernel.source == "matmul.comp":
-        rows, tile = MATMUL_TILE, MATMUL_TILE
+        rows, tile = kernel.defines["TILE_ROWS"], kernel.defines["TILE_COLUMNS"]
     elif kernel.source == "matvec.comp":
         assert plan.threads_per_row in (1, 2, 4, 8, 16, 32)
         rows, tile = kernel.group_size // plan.threads_per_row, kernel.defines["COLUMNS"]
@@ -52,6 +51,18 @@ def test_plan_product_keeps_the_format(name: str, is_cpu: bool) -> None:
 def test_a_narrow_product_still_fills_a_large_gpu() -> None:
     plan = plan_product("q4_k", 640, 1024, 1, is_cpu=False)
     assert plan.groups[0] >= 132
+
+
+@pytest.mark.parametrize(
+    ("height", "columns", "tile"),
+    [
+        pytest.param(640, 256, 32, id="few tiles"),
+        pytest.param(4096, 256, 64, id="many tiles"),
+        pytest.param(262144, 32, 32, id="few columns"),
+    ],
+)
+def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
+    assert plan_product("q4_k", height, 512, columns, is_cpu=False).kernel == f"matmul_q4_k_{tile}"
 
 
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 1), (8, 8), (32, 8), (6, 2)])
