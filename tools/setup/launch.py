@@ -33,19 +33,26 @@ class Launcher:
         return 1 if status < 0 else status
 
     def module(
-        self, name: str, arguments: Sequence[str], *, headless: bool, output: int | None = None
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        headless: bool,
+        output: int | None = None,
+        interactive: bool = False,
     ) -> int:
         """`main` of a Python module inside the engine.
 
         The engine's own chatter goes to a log, whose end is shown when something broke. What the
         module has to say goes to the descriptors LLM_STDOUT_FD and LLM_STDERR_FD: this process's
-        own two, or both of them to `output`.
+        own two, or both of them to `output`. An interactive module handles Ctrl-C itself.
         """
         words = ["--script", RUNNER, "--", name, *arguments]
         said = (1, 2) if output is None else (output, output)
         with _log() as path, path.open("wb") as log:
             streams = Streams(log.fileno(), log.fileno(), *said)
-            return _explain(self._offscreen(words, headless, streams), path)
+            status = self._offscreen(words, headless, streams, interactive=interactive)
+            return _explain(status, path)
 
     def script(self, address: str, arguments: Sequence[str], output: int) -> int:
         """A GDScript main loop at a res:// address; what it prints goes to `output`, the engine's
@@ -54,11 +61,14 @@ class Launcher:
         with _log() as path, path.open("wb") as log:
             return _explain(self._offscreen(words, False, Streams(output, log.fileno())), path)
 
-    def _offscreen(self, words: Sequence[str], headless: bool, streams: Streams) -> int:
+    def _offscreen(
+        self, words: Sequence[str], headless: bool, streams: Streams, *, interactive: bool = False
+    ) -> int:
         options = ["--headless"] if headless else ["--audio-driver", "Dummy"]
         with _screen(headless) as screen:
             variables = {**self._environment(), **screen}
-            return run(self._command([*options, *words]), variables, streams, self.limit_s)
+            command = self._command([*options, *words])
+            return run(command, variables, streams, self.limit_s, interactive=interactive)
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         return [str(self.engine.program), "--path", str(ROOT), *arguments]

@@ -94,7 +94,12 @@ def _inside_the_engine(name: str, options: Namespace) -> int:
     words = arguments.forward(name, options)
     if in_window:
         return launcher.project(["--audio-driver", "Dummy", "--no-header", "--", *words])
-    return launcher.module(f"llm.commands.{name}", arguments.pack(words), headless=headless)
+    return launcher.module(
+        f"llm.commands.{name}",
+        arguments.pack(words),
+        headless=headless,
+        interactive=name == "chat" and options.prompt is None,
+    )
 
 
 def _prepare_screen(options: Namespace) -> bool:

@@ -13,6 +13,7 @@ from llm.nodes import LLM
 
 STDIN = 0
 SECOND_PRESS_S = 2.0  # Ctrl-C again within this time leaves
+INTERRUPTED = 130  # as a shell reports Ctrl-C
 
 HELP = """\
 /reset   begin a new conversation
@@ -66,6 +67,7 @@ class TerminalChat:
             self._obey(line)
         elif line:
             self._is_busy = True
+            self._interrupted_at = float("-inf")
             self._llm.ask(line)
         else:
             self._invite()
@@ -116,12 +118,16 @@ class TerminalChat:
         self._invite()
 
     def _on_interrupt(self, _signal: int, _frame: object) -> None:
+        """Stops the answer. A second time, or with no model to talk to yet, it leaves."""
         now = time.monotonic()
         if now - self._interrupted_at < SECOND_PRESS_S:
             self._quit(0)
             return
         self._interrupted_at = now
-        if self._llm.is_answering():
+        if self._llm.is_loading():
+            self._output.note("\n")
+            self._quit(INTERRUPTED)
+        elif self._llm.is_answering():
             self._llm.stop_generation()
         else:
             self._output.note("\n(Ctrl-C again leaves)\n")

@@ -1,6 +1,7 @@
 """Running an engine, here a bash script: whose output goes where, and what its end means."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from setup import launch
 from setup.engine import Engine
-from setup.engine_process import TIMED_OUT, Streams, run
+from setup.engine_process import INTERRUPTED, TIMED_OUT, Streams, run
 from setup.launch import Launcher
 
 
@@ -84,6 +85,29 @@ def test_a_run_over_its_limit_is_ended() -> None:
     started = time.monotonic()
     assert run(["sleep", "60"], {}, Streams(), limit_s=0.2) == TIMED_OUT
     assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        pytest.param("kill -INT $PPID; sleep 0.2; exit 7", 7, id="once: the engine decides"),
+        pytest.param(
+            "for n in 1 2 3 4 5; do kill -INT $PPID; sleep 0.1; done; exec sleep 60",
+            INTERRUPTED,
+            id="again and again: an engine that takes no notice is ended",
+        ),
+        pytest.param("kill -INT $$", INTERRUPTED, id="it may not listen yet"),
+        pytest.param(
+            "sleep 0.3; kill -TERM $PPID; exec sleep 60", INTERRUPTED, id="SIGTERM always ends it"
+        ),
+    ],
+)
+def test_ctrl_c_of_an_interactive_engine(text: str, status: int) -> None:
+    started = time.monotonic()
+    before = signal.getsignal(signal.SIGINT)
+    assert run(["bash", "-c", text], {}, Streams(), interactive=True) == status
+    assert time.monotonic() - started < 30
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_variables_reach_the_engine(capfd) -> None:
