@@ -17,6 +17,7 @@ const LOW: float = 460.0
 var _preferences: ChatPreferences
 var _settings_sync: SettingsSync
 var _turn: Turn = null  # the one that runs
+var _is_mode_guessed: bool = false  # chat or continue, by the name of a file that is not loaded
 
 @onready var _llm: LLM = %LLM
 @onready var _top_bar: TopBar = %TopBar
@@ -70,6 +71,7 @@ func _unhandled_key_input(event: InputEvent) -> void:
 ## Loads the model at [param path], in place of the one that was open.
 func open_model(path: String) -> void:
 	_llm.model_path = path
+	_is_mode_guessed = true
 	_prompt.continues_text = not ModelReport.is_chat_model(path)
 	_prompt.focus_input()
 	_load()
@@ -165,7 +167,9 @@ func _show_settings(is_open: bool) -> void:
 func _show_empty() -> void:
 	_empty_place.visible = _messages.message_count() == 0
 	_messages.visible = not _empty_place.visible
-	_empty.show_model(_llm.model_path, _llm.is_loading() or _is_loaded(_llm.get_stats()))
+	var stats: Dictionary = _llm.get_stats()
+	var is_chat_model: bool = ModelReport.is_chat_model(_llm.model_path, stats["chat_format"])
+	_empty.show_model(_llm.model_path, _llm.is_loading() or _is_loaded(stats), is_chat_model)
 
 
 func _show_status() -> void:
@@ -190,9 +194,23 @@ func _on_worker_started() -> void:
 	_preferences.model_path = _llm.model_path
 	_preferences.save()
 	_top_bar.show_load_progress(1.0)
+	_correct_mode()
+	_show_empty()
 	_show_status()
 	if _turn != null:
 		_turn.remark("Reading…")
+
+
+## Takes back a guess that was wrong. One that was right leaves the mode to the user.
+func _correct_mode() -> void:
+	if not _is_mode_guessed:
+		return
+	_is_mode_guessed = false
+	var is_chat_model: bool = ModelReport.is_chat_model(
+		_llm.model_path, _llm.get_stats()["chat_format"]
+	)
+	if is_chat_model != ModelReport.is_chat_model(_llm.model_path):
+		_prompt.continues_text = not is_chat_model
 
 
 func _on_worker_failed(error: String) -> void:

@@ -28,14 +28,15 @@ func _ready() -> void:
 	_open.pressed.connect(open_requested.emit)
 
 
-## Shows what fits the model at [param path], which [param is_usable] if it is or will be loaded.
-func show_model(path: String, is_usable: bool) -> void:
+## Shows what fits the model at [param path], which [param is_usable] if it is or will be loaded;
+## [param is_chat_model] if it answers, and does not go on with a text.
+func show_model(path: String, is_usable: bool, is_chat_model: bool) -> void:
 	_open.visible = not is_usable
 	if path.is_empty():
 		_show("No model is open", "Open a GGUF file, or drop one onto this window.", [])
 	elif not is_usable:
 		_show(ModelReport.title(path), "This model is not loaded.", [])
-	elif ModelReport.is_chat_model(path):
+	elif is_chat_model:
 		_show(ModelReport.title(path), "Ask it something.", CHAT_SUGGESTIONS)
 	else:
 		var text: String = "A base model: it continues text, and was not trained to chat."

@@ -23,8 +23,11 @@ static func title(path: String) -> String:
 	return name if name.length() <= LONGEST_TITLE else name.left(LONGEST_TITLE - 1) + "…"
 
 
-## Whether the name says that the model was trained to chat. Others go on with a text.
-static func is_chat_model(path: String) -> bool:
+## Whether the model was trained to chat; others go on with a text. A loaded one tells by bringing
+## a chat template along. Before, [param chat_format] is empty and the name has to do.
+static func is_chat_model(path: String, chat_format: String = "") -> bool:
+	if not chat_format.is_empty():
+		return chat_format == "template"
 	var words: PackedStringArray = path.get_file().to_lower().replace("_", "-").split("-")
 	for word: String in ["it", "instruct", "chat"]:
 		if word in words:

@@ -40,6 +40,28 @@ func test_a_conversation() -> void:
 	check_equal(_llm.get_chat_history().size(), 2, "messages in the history")
 
 
+func test_a_loaded_model_tells_whether_it_chats() -> void:
+	var path: String = "user://test-chat-scene-it.gguf"
+	var absolute: String = ProjectSettings.globalize_path(path)
+	DirAccess.remove_absolute(path)
+	DirAccess.open("user://").create_link(ProjectSettings.globalize_path(MODEL), absolute)
+	await _open("")
+	_chat.open_model(path)
+	check(not _prompt().continues_text, "by its name it chats")
+	check("What is a compute shader?" in _suggestions(), "the suggestions are questions")
+	await _loaded()
+	check(_prompt().continues_text, "without a template it goes on with a text")
+	check(FOX in _suggestions(), "the suggestions are beginnings")
+	_prompt().continues_text = false
+	_llm.context_length = 128
+	_llm.start_worker()
+	await _loaded()
+	check(not _prompt().continues_text, "what the user chose stays when it loads again")
+	DirAccess.remove_absolute(path)
+
+	check(ModelReport.is_chat_model("base.gguf", "template"), "a template counts more than a name")
+
+
 func test_a_refused_text_comes_back() -> void:
 	expect_error("context_length is 256")
 	await _open(MODEL)
@@ -247,6 +269,13 @@ func _prompt() -> PromptBox:
 
 func _messages() -> MessageList:
 	return _chat.get_node("%MessageList")
+
+
+func _suggestions() -> PackedStringArray:
+	var texts: PackedStringArray = []
+	for chip: Button in _chat.get_node("%EmptyState").get_node("%Suggestions").get_children():
+		texts.append(chip.text)
+	return texts
 
 
 func _message(index: int) -> MessageBubble:

@@ -17,6 +17,7 @@ func _answer_once(executor: String) -> void:
 	var llm: Node = make_llm({"executor": executor})
 	var recorder: RefCounted = record(llm)
 	check_equal(llm.count_tokens(FOX), -1, "count_tokens before the load")
+	check_equal(llm.get_stats()["chat_format"], "", "the chat format before the load")
 	var id: int = llm.complete(FOX)
 	check(llm.is_answering() and llm.is_loading(), "asking loads")
 	check_equal(recorder.entries, [] as Array[Array], "signals before the call returned")
@@ -42,6 +43,7 @@ func _answer_once(executor: String) -> void:
 	check_equal(stats["context_used"], 11, "context used")
 	check_equal(stats["context_length"], 256, "context length")
 	check_equal(stats["model"], MODEL.get_file(), "model")
+	check_equal(stats["chat_format"], "fallback", "the chat format of a base model")
 	for key: String in ["load_s", "prompt_tps", "decode_tps"]:
 		check(stats[key] > 0.0, key + " is known")
 	check_equal(llm.count_tokens(FOX), 6, "count_tokens")

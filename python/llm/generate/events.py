@@ -24,6 +24,7 @@ class ModelInfo:
     path: str
     device: str
     executor: str  # "reference" or "dispatch"
+    chat_format: str  # the file's own "template", or a "fallback"
     context_length: int  # tokens
     memory_bytes: int
     load_s: float

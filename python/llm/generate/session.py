@@ -157,6 +157,7 @@ def _describe(model: "Model", load_s: float) -> ModelInfo:
         path=model.path,
         device=model.device,
         executor=model.executor,
+        chat_format=model.chat_format.source,
         context_length=model.context_length,
         memory_bytes=model.memory_bytes,
         load_s=load_s,

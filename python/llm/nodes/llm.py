@@ -244,7 +244,9 @@ class LLM(Node):
     def get_stats(self) -> dict[str, Any]:
         """The loaded model and the running or latest answer, for a status bar.
 
-        [code]model, architecture, device, executor[/code]: texts, empty while nothing is loaded.
+        [code]model, architecture, device, executor, chat_format[/code]: texts, empty while nothing
+        is loaded. A chat format is the file's own [code]template[/code], or a [code]fallback[/code]
+        where it has none, as base models do.
         [code]context_length, memory_bytes, load_s[/code]: of the loaded model, else 0.
         [code]context_used, prompt_tokens, cached_tokens[/code] (of the prompt, not computed
         again)[code], generated_tokens, prompt_tps, decode_tps[/code] (tokens a second)[code],
@@ -256,6 +258,7 @@ class LLM(Node):
             "architecture": info.architecture if info else "",
             "device": info.device if info else "",
             "executor": info.executor if info else "",
+            "chat_format": info.chat_format if info else "",
             "context_length": info.context_length if info else 0,
             "memory_bytes": info.memory_bytes if info else 0,
             "load_s": info.load_s if info else 0.0,

@@ -48,6 +48,7 @@ def test_load_then_answers_in_order() -> None:
     assert (texts, stepped.ends()) == (["one", "two"], [(1, "stop"), (2, "stop")])
     [loaded] = [event for event in stepped.events if isinstance(event, Loaded)]
     assert (loaded.info.name, loaded.info.context_length) == ("fake", 128)
+    assert loaded.info.chat_format == "fallback"
     assert loaded.info.load_s > 0
 
 
