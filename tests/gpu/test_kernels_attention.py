@@ -137,7 +137,7 @@ def test_cache_store(bench: KernelBench, width: int) -> None:
     rows[:, 0, :2] = 65504.0, 2.0**-24  # the largest and the smallest float16
     bench.put("work", 0, rows)
     bench.put("cache", 0, np.full(20 * width // 2, 0x7BFF7BFF, np.uint32))
-    bench.put_state(ROWS=4, POSITIONS=positions)
+    bench.put_state(ROWS=4, POSITIONS=[*positions, 5])  # of a fifth row, which does not count
     params = {
         "k": 0,
         "v": 4 * stride,

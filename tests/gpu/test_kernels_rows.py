@@ -119,10 +119,10 @@ def test_rotate(
 
 def test_geglu(bench: KernelBench) -> None:
     source = np.random.default_rng(2)
-    edges = [0.0, -0.0, 5.0, -5.0, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 1e30, -1e30]
+    edges = [0.0, -0.0, 5.0, -5.0, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 3e38, -3e38]
     gate = np.concatenate((4.0 * source.standard_normal(1001), edges)).astype(np.float32)
     width = gate.size
-    up = source.standard_normal((3, width)).astype(np.float32)
+    up = source.uniform(-1.0, 1.0, (3, width)).astype(np.float32)
     bench.put("work", X, np.stack((gate, gate[::-1], gate)))
     bench.put("work", RESIDUAL, up)
     bench.put("work", Y, np.full((4, width), UNTOUCHED))
@@ -134,7 +134,7 @@ def test_geglu(bench: KernelBench) -> None:
     inner = np.sqrt(2.0 / np.pi) * (wide + 0.044715 * wide**3)
     expected = 0.5 * wide * (1.0 + np.tanh(inner)) * up
     # relative, but for the tail where tanh has left nothing of 1 + tanh
-    assert np.allclose(found[:3], expected, rtol=4e-6, atol=1e-6)
+    assert np.allclose(found[:3], expected, rtol=1e-6, atol=2e-7)
     assert (found[3] == UNTOUCHED).all()
 
 

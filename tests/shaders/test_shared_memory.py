@@ -8,7 +8,7 @@ from llm.gpu.kernels import KERNELS
 from llm.gpu.shader_source import expand
 
 LIMIT = 32 * 1024  # bytes
-TYPES = {"float": 4, "uint": 4, "vec4": 16}
+TYPES = {"float": 4, "uint": 4, "vec2": 8, "vec4": 16}
 SHARED = re.compile(r"^shared (\w+) \w+((?:\[[^]]+\])*);", re.MULTILINE)
 CONSTANT = re.compile(r"^(?:#define (\w+) (\w+)|const uint (\w+) = ([^;]+);)", re.MULTILINE)
 
