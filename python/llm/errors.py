@@ -12,8 +12,18 @@ LLMError
 from collections.abc import Iterable
 
 
+def printable(text: str) -> str:
+    """Text on one line, whatever was in it: a path may hold line ends and terminal codes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class LLMError(Exception):
     """Base of every error that crosses into Godot. Its text is one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class ModelFileError(LLMError):

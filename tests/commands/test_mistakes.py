@@ -47,6 +47,19 @@ def test_a_bad_model_is_a_failed_run(llm: Run, tmp_path: Path, words: list[str])
     assert done.stderr.count("\n") == 1
 
 
+def test_a_name_of_two_lines_is_shown_on_one(llm: Run) -> None:
+    for words in (["info", "no\nfile"], ["chat", "--model", "no\nfile", "--prompt", "Hi"]):
+        done = llm(*words)
+        assert done.returncode == 1
+        assert "no\\nfile: file: does not exist" in done.stderr
+        assert done.stderr.count("\n") == 1
+    for words in (["info", "a file", "--no\nsuch"], ["no\nsuch"]):
+        done = llm(*words)
+        assert done.returncode == 2
+        assert "no\\nsuch" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
 def test_a_wrong_engine_is_named(llm: Run) -> None:
     done = llm("chat", "--prompt", "Hi", GODOT="/no/such/godot")
     assert done.returncode == 1

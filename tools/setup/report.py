@@ -3,6 +3,8 @@
 import sys
 import time
 
+from llm.errors import printable
+
 
 class SetupError(Exception):
     """A step cannot go on. Its text is one line that says what the user can do."""
@@ -10,7 +12,7 @@ class SetupError(Exception):
 
 def say(text: str) -> None:
     """Prints one line of news."""
-    print(f"llm: {text}", file=sys.stderr, flush=True)
+    print(f"llm: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Progress:

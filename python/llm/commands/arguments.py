@@ -2,7 +2,7 @@
 
 The launcher parses them on the outside, where a mistake costs no engine start, and hands them in
 again with `forward` and `pack`; the command parses the same table inside with `parse`. So this file
-imports nothing but the standard library. An option that the user leaves out is None, and whoever
+imports little beyond the standard library. An option that the user leaves out is None, and whoever
 uses it applies its own default.
 """
 
@@ -14,6 +14,8 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from llm.errors import printable
 
 _PACKED = "--packed="
 EXECUTORS = ("auto", "reference", "dispatch")
@@ -166,7 +168,7 @@ class _Parser(argparse.ArgumentParser):
     """Says a mistake in one line and ends with status 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (try {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {printable(message)} (try {self.prog} --help)\n")
 
 
 def parser(command: Command) -> argparse.ArgumentParser:

@@ -10,10 +10,11 @@ import numpy as np
 
 from llm.commands.arguments import parse
 from llm.commands.output import Output, reports_errors
+from llm.errors import printable
 from llm.files.gguf import GgufFile
 from llm.files.metadata import Metadata
 from llm.files.repack import PLANES
-from llm.files.wording import printable, readable_size
+from llm.files.wording import readable_size
 from llm.models.registry import ARCHITECTURES
 
 CONTEXT = 4096  # tokens that the memory is estimated for

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from llm.errors import LLMError
+from llm.errors import LLMError, printable
 
 Main = Callable[[Any, list[str]], int | None]
 
@@ -40,7 +40,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """One line on stderr."""
-        _write(self._stderr, f"llm: {' '.join(text.splitlines())}\n")
+        _write(self._stderr, f"llm: {printable(text)}\n")
 
     @property
     def is_terminal(self) -> bool:

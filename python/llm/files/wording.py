@@ -1,13 +1,8 @@
 """How names and sizes from a file are shown in messages of one line."""
 
+from llm.errors import printable
+
 _LONGEST = 60
-
-
-def printable(text: str) -> str:
-    """Text on one line, whatever was in it."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def quoted(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import current_thread
 from typing import TYPE_CHECKING
 
-from llm.errors import LLMError, RequestError
+from llm.errors import LLMError, RequestError, printable
 from llm.generate.events import (
     CANCELLED,
     ERROR,
@@ -65,7 +65,7 @@ class Answer:
             reason, error = ERROR, str(problem)
         except Exception as problem:  # our own fault: it ends this answer and nobody else's
             self._prefix.clear()
-            reason, error = ERROR, f"{type(problem).__name__}: {problem}"
+            reason, error = ERROR, printable(f"{type(problem).__name__}: {problem}")
             details = traceback.format_exc()
         finally:
             if rest := self._transcript.finish():

@@ -84,7 +84,7 @@ class Ended:
     reason: str
     text: str  # all of the answer, the sum of the pieces
     stats: AnswerStats = AnswerStats()
-    error: str = ""
+    error: str = ""  # one line
     details: str = ""
 
 

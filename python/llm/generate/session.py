@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Protocol
 
-from llm.errors import LLMError
+from llm.errors import LLMError, printable
 from llm.generate.events import (
     CANCELLED,
     ERROR,
@@ -117,7 +117,8 @@ class Session:
         except LLMError as problem:
             self._fail_load(str(problem))
         except Exception as problem:
-            self._fail_load(f"{type(problem).__name__}: {problem}", traceback.format_exc())
+            error = printable(f"{type(problem).__name__}: {problem}")
+            self._fail_load(error, traceback.format_exc())
         else:
             self._seat = Seat(model)
             self._emit(Loaded(_describe(model, time.perf_counter() - started)))

@@ -135,7 +135,7 @@ def test_errors_are_one_line(
     assert main(None, [str(path), "--json"]) == 1
     found = capfd.readouterr()
     assert found.out == ""
-    assert found.err == f"llm: {tmp_path}/two lines.gguf: {message}\n"
+    assert found.err == f"llm: {tmp_path}/two\\nlines.gguf: {message}\n"
 
 
 def test_as_a_program(gemma: str) -> None:

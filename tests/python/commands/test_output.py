@@ -28,9 +28,10 @@ def test_text_goes_where_the_launcher_wants_it(pipes: dict[str, int]) -> None:
     output = Output()
     output.write("Grüße 🦊")
     output.note("working…")
-    output.error("it broke:\nbadly")
+    output.error("it broke:\nbad\x1b[1mly")
     assert os.read(pipes["LLM_STDOUT_FD"], 100).decode() == "Grüße 🦊"
-    assert os.read(pipes["LLM_STDERR_FD"], 100).decode() == "working…llm: it broke: badly\n"
+    said = os.read(pipes["LLM_STDERR_FD"], 100).decode()
+    assert said == "working…llm: it broke:\\nbad\\x1b[1mly\n"
 
 
 def test_without_a_launcher_it_is_the_usual_two(

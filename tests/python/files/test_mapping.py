@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.sample_gguf import rich
 
-from llm.errors import ModelFileError
+from llm.errors import ModelFileError, printable
 from llm.files.gguf import GgufFile
 
 
@@ -14,7 +14,7 @@ def problem_of(path: str) -> ModelFileError:
     with pytest.raises(ModelFileError) as caught:
         GgufFile.open(path)
     assert caught.value.path == path
-    assert str(caught.value).startswith(f"{path}: {caught.value.field}: ")
+    assert str(caught.value).startswith(f"{printable(path)}: {caught.value.field}: ")
     assert "\n" not in str(caught.value)
     return caught.value
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm.files.wording import printable, quoted, readable_size
+from llm.files.wording import quoted, readable_size
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,6 @@ from llm.files.wording import printable, quoted, readable_size
 )
 def test_quoted(text: str, expected: str) -> None:
     assert quoted(text) == expected
-
-
-def test_printable_keeps_all_of_a_long_text() -> None:
-    assert printable("x" * 500 + "\u2028") == "x" * 500 + "\\u2028"
-    assert printable("\ud800.gguf") == "\\ud800.gguf"
 
 
 @pytest.mark.parametrize(
