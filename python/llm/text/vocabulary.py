@@ -58,6 +58,9 @@ _TURN_MARKER = re.compile(
     rb"<\|[^<>|]+\|?>|<[^<>|]+\|>|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTEM_PROMPT)\]"
 )
 
+# What files store that have no token for a role, and -1 where they store signed numbers.
+_NO_TOKEN = frozenset({2**32 - 1, -1})
+
 _BYTE_TOKEN = re.compile(rb"<0x([0-9A-F]{2})>")
 
 
@@ -87,7 +90,7 @@ class Vocabulary:
         scores = _column(metadata, "tokenizer.ggml.scores", size, 0.0).astype(np.float32)
         types = _column(metadata, "tokenizer.ggml.token_type", size, NORMAL).astype(np.uint8)
         eos_id = _token_id(metadata, "eos", types, 2)
-        ends = {eos_id, _token_id(metadata, "eot", types), _token_id(metadata, "eom", types)}
+        ends = {eos_id, *(_optional_token_id(metadata, role, size) for role in ("eot", "eom"))}
         markers = [token for token, text in enumerate(tokens) if text in END_MARKERS]
         ends.update(
             token
@@ -104,7 +107,7 @@ class Vocabulary:
             types=types,
             bos_id=_token_id(metadata, "bos", types, 1),
             eos_id=eos_id,
-            unknown_id=metadata.int("tokenizer.ggml.unknown_token_id", 0, maximum=size - 1),
+            unknown_id=_token_id(metadata, "unknown", types) or 0,
             end_ids=frozenset(end for end in ends if end is not None),
             control_ids=frozenset([*controls, *markers]),
             add_bos=metadata.bool("tokenizer.ggml.add_bos_token", True),
@@ -152,6 +155,23 @@ def _token_id(
     metadata: "Metadata", role: str, types: NDArray[np.uint8], default: int | None = None
 ) -> int | None:
     """The id for `role`; `default` stands in only if that token is a control token."""
-    if default is not None and (default >= len(types) or types[default] != CONTROL):
-        default = None
-    return metadata.int(f"tokenizer.ggml.{role}_token_id", default, maximum=len(types) - 1)
+    if _stored_id(metadata, role) is not None:
+        return metadata.int(_key(role), maximum=len(types) - 1)
+    usable = default is not None and default < len(types) and types[default] == CONTROL
+    return default if usable else None
+
+
+def _optional_token_id(metadata: "Metadata", role: str, size: int) -> int | None:
+    """The id for `role`. One outside the vocabulary is none, as to llama.cpp: nothing needs it."""
+    token = _stored_id(metadata, role)
+    return token if token is not None and 0 <= token < size else None
+
+
+def _stored_id(metadata: "Metadata", role: str) -> int | None:
+    """What the file says, if it says that there is such a token."""
+    token = metadata.int(_key(role), None, minimum=-(2**63), maximum=2**64 - 1)
+    return None if token in _NO_TOKEN else token
+
+
+def _key(role: str) -> str:
+    return f"tokenizer.ggml.{role}_token_id"

@@ -40,7 +40,10 @@ def metadata(tokens, types=None, **more):
             {"scores": np.array([0, np.nan, 0], np.float32)}, "scores: is nan for token 1", id="nan"
         ),
         pytest.param({"bos_token_id": 3}, "bos_token_id: is 3", id="bos beyond the vocabulary"),
-        pytest.param({"eot_token_id": -1}, "eot_token_id: is -1", id="negative end of turn"),
+        pytest.param({"eos_token_id": -2}, "eos_token_id: is -2", id="negative end"),
+        pytest.param(
+            {"eot_token_id": np.zeros(2)}, "eot_token_id: expected a whole number", id="no number"
+        ),
         pytest.param({"unknown_token_id": 9}, "unknown_token_id: is 9", id="unknown"),
     ],
 )
@@ -49,6 +52,26 @@ def test_damaged_vocabularies_are_refused(changes, message):
         Tokenizer.from_metadata(metadata([b"a", b"b", b"c"], **changes))
     assert str(error.value).startswith("m.gguf: tokenizer.ggml.")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("none", [2**32 - 1, -1])
+def test_a_file_may_say_that_a_token_is_not_there(none):
+    roles = ("bos", "eos", "eot", "eom", "padding", "unknown")
+    changes = {f"{role}_token_id": none for role in roles}
+    tokenizer = Tokenizer.from_metadata(metadata([b"a", b"b", b"c"], **changes))
+    assert (tokenizer.bos_id, tokenizer.eos_id, tokenizer.end_ids) == (None, None, frozenset())
+    assert tokenizer.encode("b?") == [1, 0]
+    # As if the key were missing: the usual places count where control tokens are.
+    tokenizer = Tokenizer.from_metadata(metadata([b"a", b"<s>", b"</s>"], [1, 3, 3], **changes))
+    assert (tokenizer.bos_id, tokenizer.eos_id, tokenizer.end_ids) == (1, 2, {2})
+
+
+@pytest.mark.parametrize("beyond", [3, 2**31, 2**64 - 1, -2])
+def test_an_end_token_outside_the_vocabulary_is_none(beyond):
+    tokens = [b"a", b"b", b"<end>"]
+    changes = {"eos_token_id": 2, "eot_token_id": beyond, "eom_token_id": beyond}
+    tokenizer = Tokenizer.from_metadata(metadata(tokens, [1, 1, 3], **changes))
+    assert tokenizer.end_ids == {2}
 
 
 def test_vocabularies_that_are_not_there_are_named():
