@@ -12,8 +12,15 @@ func has_gpu() -> bool:
 	return RenderingServer.get_rendering_device() != null
 
 
-## A node inside the tree that answers greedily and briefly, on the GPU where there is one.
+## A node inside the tree, as [method new_llm] makes it.
 func make_llm(settings: Dictionary = {}) -> Node:
+	var llm: Node = new_llm(settings)
+	add_child(llm)
+	return llm
+
+
+## A node that answers greedily and briefly, on the GPU where there is one.
+func new_llm(settings: Dictionary = {}) -> Node:
 	var llm: Node = ClassDB.instantiate(&"LLM")
 	var all: Dictionary = {
 		"model_path": MODEL,
@@ -24,7 +31,6 @@ func make_llm(settings: Dictionary = {}) -> Node:
 	all.merge(settings, true)
 	for property: String in all:
 		llm.set(property, all[property])
-	add_child(llm)
 	return llm
 
 
