@@ -12,6 +12,7 @@ from commands.conftest import Run
         pytest.param([], "usage:", id="nothing"),
         pytest.param(["talk"], "no command 'talk'", id="unknown command"),
         pytest.param(["chat", "--temperature", "hot"], "'hot' is not a number", id="no number"),
+        pytest.param(["chat", "--prompt", ""], "it is empty", id="an empty prompt"),
         pytest.param(["bench", "--tokens", "0"], "1 or more", id="no tokens"),
         pytest.param(["perplexity"], "--file", id="no file"),
         pytest.param(["info"], "FILE", id="no model"),
@@ -44,6 +45,38 @@ def test_a_bad_model_is_a_failed_run(llm: Run, tmp_path: Path, words: list[str])
     assert done.returncode == 1
     assert done.stdout == ""
     assert str(tmp_path / "bad.gguf") in done.stderr  # the caller's folder, not the project's
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        pytest.param(["perplexity", "--file", "none"], "none: No such file", id="no text"),
+        pytest.param(["perplexity", "--file", "."], "Is a directory", id="a folder for a text"),
+        pytest.param(["perplexity", "--file", "bytes"], "is no UTF-8 text", id="no UTF-8"),
+        pytest.param(["perplexity", "--file", "short"], "a perplexity needs 4", id="a short text"),
+        pytest.param(
+            ["perplexity", "--file", "short", "--save-logits", "none/x.npy"],
+            "none/x.npy: No such file",
+            id="nowhere to save",
+        ),
+        pytest.param(
+            ["bench", "--prompt-tokens", "32767", "--tokens", "2"],
+            "context holds 32,768",
+            id="more than the context",
+        ),
+        pytest.param(["chat", "--prompt", "word " * 5000], "context_length is 4096", id="long"),
+    ],
+)
+def test_a_failed_run_is_told_in_one_line(
+    llm: Run, tmp_path: Path, words: list[str], problem: str
+) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "short").write_text("Hi")
+    done = llm(*words, "--executor", "reference")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert problem in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -195,6 +195,8 @@ def parse(name: str, arguments: Sequence[str]) -> argparse.Namespace:
         for flag in ("raw", "json"):
             if getattr(options, flag):
                 reader.error(f"--{flag} needs --prompt")
+    elif name == "chat" and not (options.prompt if options.raw else options.prompt.strip()):
+        reader.error("argument --prompt: it is empty")
     return options
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from llm.commands.arguments import parse
 from llm.commands.loading import loaded
 from llm.commands.output import Output, reports_errors
+from llm.errors import RequestError
 from llm.generate.model import Model
 
 RUNS = 3  # measured ones, after a warm-up
@@ -22,6 +23,11 @@ def main(node: Any, args: list[str]) -> int:
     context = options.prompt_tokens + options.tokens
     started = time.perf_counter()
     with loaded(options.model, options.executor, context_length=context) as model:
+        if context > model.context_length:
+            raise RequestError(
+                f"--prompt-tokens and --tokens are {context:,} together; the model's context holds "
+                f"{model.context_length:,}"
+            )
         load_seconds = time.perf_counter() - started
         prompt = _prompt(model, options.prompt_tokens)
         runs = [_run(model, prompt, options.tokens) for _ in range(1 + RUNS)][1:]

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from llm.commands.arguments import parse
 from llm.commands.loading import loaded
+from llm.commands.logits_file import LogitsFile
 from llm.commands.output import Output, reports_errors
 from llm.errors import RequestError
 from llm.generate.perplexity import perplexity, score_chunks
@@ -22,21 +24,23 @@ def main(node: Any, args: list[str]) -> int:
     options = parse("perplexity", args)
     output = Output()
     text = _read(options.file)
-    with loaded(options.model, options.executor, max_outputs=ROWS, chunk_rows=ROWS) as model:
+    with (
+        _logits_file(options.save_logits) as logits_file,
+        loaded(options.model, options.executor, max_outputs=ROWS, chunk_rows=ROWS) as model,
+    ):
         tokens = model.tokenizer.encode(text)[: options.tokens]
         started = time.perf_counter()
-        likelihoods, kept = [], []
+        likelihoods = []
         for number, chunk in enumerate(score_chunks(model, tokens), 1):
             likelihoods.append(chunk.negative_log_likelihoods)
-            if options.save_logits:
-                kept.append(chunk.logits)
+            if logits_file is not None:
+                size = len(chunk.logits)
+                logits_file.append(chunk.logits, len(tokens) // size * size)
             if not options.json:
                 so_far = perplexity(np.concatenate(likelihoods))
                 output.note(f"chunk {number}: perplexity {so_far.value:.4f}\n")
         seconds = time.perf_counter() - started
         result = perplexity(np.concatenate(likelihoods))
-        if options.save_logits:
-            np.save(options.save_logits, np.concatenate(kept))
         facts = {
             "perplexity": result.value,
             "error": result.error,
@@ -56,8 +60,15 @@ def main(node: Any, args: list[str]) -> int:
     return 0
 
 
+def _logits_file(path: str | None) -> AbstractContextManager[LogitsFile | None]:
+    return nullcontext() if path is None else LogitsFile(path)
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"--file {path}: {error}") from None
+    except OSError as error:
+        raise RequestError(f"--file {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        problem = f"is no UTF-8 text: {error.reason} at byte {error.start:,}"
+        raise RequestError(f"--file {path}: {problem}") from None
