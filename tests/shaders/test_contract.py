@@ -12,6 +12,8 @@ from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 
 CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
+PROBED = ("persistent", "probe_subgroups")  # for devices that a probe has shown to be fit
+TEMPLATES = ("row_dot.glslh", "row_embed.glslh")  # included several times, under other names
 FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
 
 
@@ -23,6 +25,9 @@ def params_block(glsl: str) -> str:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_params(name: str) -> None:
+    if not KERNELS[name].params:
+        assert "push_constant" not in expand(name)
+        return
     fields = re.findall(
         r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(expand(name)), re.MULTILINE
     )
@@ -41,7 +46,7 @@ def test_params(name: str) -> None:
 def test_defines(name: str) -> None:
     kernel = KERNELS[name]
     header = (SHADERS / kernel.source).read_text(encoding="ascii").split("\n\n#include")[0]
-    documented = set(re.findall(r"\b[A-Z][A-Z_]+\b", header.split("// Defines", 1)[1]))
+    documented = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", header.split("// Defines", 1)[1]))
     assert {"GROUP_SIZE", *kernel.defines} <= documented
 
 
@@ -49,9 +54,9 @@ def test_defines(name: str) -> None:
 def test_group(name: str) -> None:
     kernel = KERNELS[name]
     glsl = expand(name)
-    assert kernel.group_size <= 256
+    assert kernel.group_size <= (512 if name in PROBED else 256)
     assert "layout(local_size_x = GROUP_SIZE) in;" in glsl
-    assert "subgroup" not in glsl.lower()
+    assert ("subgroup" in glsl.lower()) == (name in PROBED)
 
 
 def test_state_words() -> None:
@@ -77,7 +82,7 @@ def test_state_regions_do_not_overlap() -> None:
         state.PICK_IDS: state.MAX_PICKS,
         state.PICK_VALUES: state.MAX_PICKS,
     }
-    end = state.PENALTIES + 1
+    end = state.GAVE_UP + 1
     for start, size in sorted(sizes.items()):
         assert start >= end
         end = start + size
@@ -92,7 +97,8 @@ def test_every_source_has_a_kernel() -> None:
 def test_style(path: Path) -> None:
     text = path.read_text(encoding="ascii")
     assert text.endswith("\n")
-    assert text.startswith("// " if path.suffix == ".comp" else "#ifndef ")
+    is_guarded = path.suffix == ".glslh" and path.name not in TEMPLATES
+    assert text.startswith("#ifndef " if is_guarded else "// ")
     assert "#version" not in text
     included = [line for line in text.splitlines() if line.lstrip().startswith("#include")]
     for line in included:
@@ -102,8 +108,10 @@ def test_style(path: Path) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_bindings(name: str) -> None:
     """One uniform set serves every pipeline only if all declare the same."""
-    found = re.findall(r"binding = (\d), std430\) (readonly )?buffer", expand(name))
-    weights, others = found[:2], found[2:]
+    found = re.findall(
+        r"binding = (\d), std430\) (readonly )?(?:SHARED_BUFFER )?buffer", expand(name)
+    )
+    weights, others = found[:2], found[2:8]
     assert [(binding, bool(readonly)) for binding, readonly in weights] == [
         ("0", True),
         ("1", True),
@@ -111,3 +119,4 @@ def test_bindings(name: str) -> None:
     assert [(binding, bool(readonly)) for binding, readonly in others] == [
         (str(binding), False) for binding in range(2, 8)
     ]
+    assert found[8:] == ([("8", "readonly ")] if name == "persistent" else [])

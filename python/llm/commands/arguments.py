@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from llm.errors import printable
 
 _PACKED = "--packed="
-EXECUTORS = ("auto", "reference", "dispatch")
+EXECUTORS = ("auto", "reference", "dispatch", "persistent")
 
 
 @dataclass(frozen=True)

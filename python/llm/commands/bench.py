@@ -72,7 +72,5 @@ def _run(model: Model, prompt: list[int], count: int) -> tuple[float, float]:
         model.forward(ids, start, [len(ids) - 1] if last else [])
     token = int(model.candidates(1).ids[0])
     first = time.perf_counter()
-    for position in range(len(prompt), len(prompt) + count):
-        model.forward([token], position, [0])
-        token = int(model.candidates(1).ids[0])
+    model.greedy(token, len(prompt), count)
     return first - started, count / (time.perf_counter() - first)

@@ -76,6 +76,18 @@ class Model:
             raise RequestError("no logits were kept: name a row in `outputs`")
         return self._executor.candidates(self._outputs - 1, k, penalties)
 
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        """The `count` likeliest tokens after `token` at `position`, one after the other.
+
+        Keys and values of all but the last are written. Raises NumericError, and RequestError
+        beyond the context.
+        """
+        if count < 1 or position < 0 or position + count > self.context_length:
+            end = position + count
+            raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
+        self._outputs = 1
+        return self._executor.greedy(token, position, count)
+
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""
         return self._executor.logits(self._outputs)

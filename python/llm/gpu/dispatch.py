@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
@@ -27,13 +28,23 @@ from llm.gpu.memory import require_ram
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout, place
-from llm.gpu.program import Batch, Candidates, Floats, Program, bucket, largest, not_finite
+from llm.gpu.program import (
+    Batch,
+    Candidates,
+    Floats,
+    Program,
+    bucket,
+    greedy_by_runs,
+    largest,
+    not_finite,
+)
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.shader_source import expand
 from llm.gpu.tape import Tape
 from llm.gpu.upload import upload_weights
 
 F32 = FORMATS[0]
+Words = NDArray[np.uint32]
 WORD = 4  # bytes
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
@@ -43,7 +54,7 @@ class DispatchExecutor:
 
     name = "dispatch"
 
-    def __init__(self, program: Program, device: RenderingDevice) -> None:
+    def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
         """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""
         constants = [Weight(name, F32, *value.shape) for name, value in program.constants.items()]
         self._program = program
@@ -53,7 +64,10 @@ class DispatchExecutor:
         largest_tape = program.record(program.max_rows, program.max_outputs)
         self._scratch = Scratch(
             largest_tape.work_floats,
-            scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu),
+            max(
+                extra_scratch,
+                scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu),
+            ),
         )
         self._lowering = Lowering(self._layout, self._scratch, is_cpu=device.is_cpu)
         sizes = {
@@ -129,14 +143,10 @@ class DispatchExecutor:
             self._penalize(row, penalties)
         table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
         self._device.play(table)
-        picks = np.frombuffer(
-            self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32
-        )
-        if picks[state.NON_FINITE]:
-            raise not_finite("some")
-        ids = picks[state.PICK_IDS : state.PICK_IDS + k].astype(np.int64)
-        values = picks[state.PICK_VALUES : state.PICK_VALUES + k].view(np.float32)
-        return Candidates(ids, values.copy())
+        return self._read_picks(k)
+
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        return greedy_by_runs(self, token, position, count)
 
     def logits(self, outputs: int) -> Floats:
         if self._logits is None:
@@ -149,6 +159,20 @@ class DispatchExecutor:
             self._device.free(*self._buffers)  # and with them their uniform sets
             self._buffers = []
             self._device.finish()  # the memory returns only now
+
+    def _read_picks(self, count: int) -> Candidates:
+        """What the picking kernels found; waits for them."""
+        return self._picks_of(self._read_state(), count)
+
+    def _picks_of(self, words: Words, count: int) -> Candidates:
+        if words[state.NON_FINITE]:
+            raise not_finite("some")
+        ids = words[state.PICK_IDS : state.PICK_IDS + count].astype(np.int64)
+        values = words[state.PICK_VALUES : state.PICK_VALUES + count].view(np.float32)
+        return Candidates(ids, values.copy())
+
+    def _read_state(self) -> Words:
+        return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)
 
     def _kernels_of_first_token(self) -> list[str]:
         """Kernels that the first prompt and answer need, so that no compile falls into them."""
@@ -201,7 +225,7 @@ class DispatchExecutor:
     def _write_state(self, batch: Batch) -> None:
         words = self._state_words
         rows = len(batch.tokens)
-        words[: state.TOKENS] = 0
+        words[: state.TOKENS] = 0  # flags and arrivals, too
         words[state.ROWS] = rows
         words[state.OUTPUTS] = len(batch.outputs)
         words[state.TOKENS : state.TOKENS + rows] = batch.tokens

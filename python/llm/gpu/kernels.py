@@ -5,7 +5,7 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
@@ -143,6 +143,7 @@ KERNELS: dict[str, Kernel] = {
     "segment_max": Kernel(
         "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
     ),
+    "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
     "top_k": Kernel(
         "top_k.comp",
         256,
@@ -177,6 +178,36 @@ for _name, _id in FORMAT_IDS.items():
             PRODUCT,
             {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
         )
+
+
+PERSISTENT_SUBGROUPS = 16
+PERSISTENT: Params = {"n_steps": "I", "n_tokens": "I", "best": "I", "spins": "I"}
+
+
+def persistent_kernel(
+    *,
+    subgroup_size: int,
+    head_size: int,
+    group_heads: int,
+    longest_input: int,
+    formats: Iterable[str],
+) -> Kernel:
+    """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
+    defines = {
+        "SUBGROUP_SIZE": subgroup_size,
+        "HEAD_SIZE": head_size,
+        "GROUP_HEADS": group_heads,
+        "VECTOR_SIZE": max(longest_input, PERSISTENT_SUBGROUPS * head_size),
+        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+    }
+    group_size = PERSISTENT_SUBGROUPS * subgroup_size
+    return Kernel("persistent.comp", group_size, PERSISTENT, defines)
+
+
+# Its sizes are a model's; these stand for all in tests.
+KERNELS["persistent"] = persistent_kernel(
+    subgroup_size=32, head_size=256, group_heads=4, longest_input=2048, formats=FORMAT_IDS
+)
 
 
 def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:

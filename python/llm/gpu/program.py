@@ -62,11 +62,26 @@ class Executor(Protocol):
         Penalties may be taken off in place: ask once a run with them.
         """
 
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        """The next `count` tokens after `token` at `position`, the likeliest each time.
+
+        Keys and values of all but the last of them are kept. NumericError.
+        """
+
     def logits(self, outputs: int) -> Floats:
         """The logits of the first output rows, (O, V)."""
 
     def close(self) -> None:
         """Frees everything; twice is harmless."""
+
+
+def greedy_by_runs(executor: Executor, token: int, position: int, count: int) -> list[int]:
+    """`Executor.greedy` in runs of one token."""
+    found: list[int] = []
+    for step in range(count):
+        executor.run(Batch([found[-1] if found else token], [position + step], [0]))
+        found.append(int(executor.candidates(0, 1, None).ids[0]))
+    return found
 
 
 def bucket(rows: int, limit: int) -> int:

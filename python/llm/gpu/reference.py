@@ -31,7 +31,15 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.penalties import Penalties
-from llm.gpu.program import Batch, Candidates, Floats, Program, bucket, largest
+from llm.gpu.program import (
+    Batch,
+    Candidates,
+    Floats,
+    Program,
+    bucket,
+    greedy_by_runs,
+    largest,
+)
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
@@ -98,6 +106,9 @@ class ReferenceExecutor:
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         return largest(self._logits[output], k, penalties)
+
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        return greedy_by_runs(self, token, position, count)
 
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]

@@ -15,6 +15,7 @@ from godot.compute import ComputeTable, play
 from llm.errors import DeviceError, DeviceMemoryError
 
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
+LIMIT_SHARED_MEMORY = 27  # RenderingDevice.LIMIT_MAX_COMPUTE_SHARED_MEMORY_SIZE
 COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
@@ -105,6 +106,11 @@ class RenderingDevice:
     def play(self, table: ComputeTable) -> None:
         """Records every dispatch of the table; nothing runs before finish() or read()."""
         play(self._device, table)
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes that one group may have in common."""
+        return int(self._device.limit_get(LIMIT_SHARED_MEMORY))
 
     def finish(self) -> None:
         """Runs what is recorded and waits for it."""

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from llm.gpu.kernels import KERNELS
+from llm.gpu.kernels import KERNELS, Kernel
 
 SHADERS = Path(__file__).resolve().parents[3] / "shaders"
 INCLUDES = SHADERS / "include"
@@ -18,7 +18,10 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
 
 def expand(name: str) -> str:
     """The GLSL of kernel `name`, complete. KeyError where there is no such kernel."""
-    kernel = KERNELS[name]
+    return expand_kernel(KERNELS[name])
+
+
+def expand_kernel(kernel: Kernel) -> str:
     defines = {"GROUP_SIZE": kernel.group_size, **kernel.defines}
     lines = ["#version 450", *(f"#define {key} {value}" for key, value in defines.items())]
     return "\n".join(lines) + "\n\n" + _inline(SHADERS / kernel.source)

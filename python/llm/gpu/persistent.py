@@ -1,0 +1,232 @@
+"""The persistent executor: one dispatch for one token, or for many, where the device allows it.
+
+Groups of the kernel stay resident, read fused steps from a buffer, and meet at a barrier of our own
+between them, a microsecond where a dispatch with a barrier costs five. Prompts run as the dispatch
+executor runs them. Source of the idea: Hazy Research 2025, a megakernel for Llama-1B.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from llm.errors import DeviceError
+from llm.files.gguf import GgufFile
+from llm.gpu import state
+from llm.gpu.dispatch import WORD, DispatchExecutor
+from llm.gpu.fusion import Fusion
+from llm.gpu.kernels import PERSISTENT_SUBGROUPS, Kernel, pack_params, persistent_kernel
+from llm.gpu.operations import Attend, Embed, Tensor
+from llm.gpu.penalties import Penalties
+from llm.gpu.program import Batch, Candidates, Floats, Program
+from llm.gpu.rendering_device import RenderingDevice
+from llm.gpu.residency import MOST_GROUPS, resident_groups
+from llm.gpu.shader_source import expand, expand_kernel
+from llm.gpu.steps import NOTHING, STEP_WORDS, Product
+from llm.gpu.tape import Tape
+
+MAX_PARTS = 16  # of the cells of a key/value head
+PROBE_STEPS = 8
+PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
+SPINS = 5_000_000  # about a second: no step takes that long
+SMALL_SHARED = 2048  # bytes of the kernel's small shared arrays together
+TOKENS_A_SUBMIT = 16  # some milliseconds, so that drivers and their users see no long stop
+
+
+class PersistentExecutor(DispatchExecutor):
+    """See `Executor`. A dispatch executor where the device or the model allows no more."""
+
+    def __init__(self, program: Program, device: RenderingDevice) -> None:
+        tape = program.record(1, 1)
+        self._sizes = _Sizes(tape)
+        super().__init__(program, device, self._sizes.scratch_floats)
+        start = self._scratch.start
+        self._spare = Tensor(start, 1, self._sizes.width)
+        self._partials = start + self._sizes.width
+        self._best = self._partials + self._sizes.partial_floats
+        self._groups = 0  # resident together; 0: this executor is as good as dispatch
+        self._steps: Any = None  # the buffer
+        self._n_steps = 0
+        self._set: Any = None
+        self._batch = Batch((), (), ())
+        self._is_settled = True  # nothing of the last run can still go wrong
+
+    @classmethod
+    def load(
+        cls, program: Program, file: GgufFile, device: RenderingDevice
+    ) -> Generator[float, None, DispatchExecutor]:
+        executor = yield from super().load(program, file, device)
+        assert isinstance(executor, PersistentExecutor)
+        try:
+            executor._prepare()
+        except BaseException:
+            executor.close()
+            raise
+        return executor
+
+    def run(self, batch: Batch) -> None:
+        self._batch = batch
+        self._is_settled = not (self._groups and len(batch.tokens) == len(batch.outputs) == 1)
+        if self._is_settled:
+            super().run(batch)
+        else:
+            self._logits = self._tape(1, 1).logits
+            self._write_state(batch)
+            self._play(1)
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        is_plain = penalties is None or penalties.changes_nothing
+        if not self._is_settled and k == 1 and is_plain:
+            try:
+                return self._read_picks(1)
+            except _GaveUpError:
+                self._fall_back()
+        self._settle()
+        return super().candidates(output, k, penalties)
+
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        found: list[int] = []
+        while self._groups and len(found) < count:
+            n_tokens = min(TOKENS_A_SUBMIT, count - len(found))
+            last = found[-1] if found else token
+            self._write_state(Batch([last], [position + len(found)], [0]))
+            self._play(n_tokens)
+            try:
+                found += self._read_picks(n_tokens).ids.tolist()
+            except _GaveUpError:
+                self._fall_back()
+        if len(found) < count:
+            last = found[-1] if found else token
+            found += super().greedy(last, position + len(found), count - len(found))
+        return found
+
+    def logits(self, outputs: int) -> Floats:
+        self._settle()
+        return super().logits(outputs)
+
+    def _read_picks(self, count: int) -> Candidates:
+        words = self._read_state()
+        if words[state.GAVE_UP]:
+            raise _GaveUpError
+        return self._picks_of(words, count)
+
+    def _settle(self) -> None:
+        """Makes sure that the logits of the last run are there."""
+        if not self._is_settled and self._read_state()[state.GAVE_UP]:
+            self._fall_back()
+            super().run(self._batch)
+        self._is_settled = True
+
+    def _fall_back(self) -> None:
+        """The groups did not run together after all: from here on one dispatch an operation."""
+        self._groups = 0
+        self.name = DispatchExecutor.name
+
+    def _play(self, n_tokens: int) -> None:
+        key = ("persistent", n_tokens, self._groups)
+        table = self._tables.get(key)
+        if table is None:
+            row = self._row_of(self._set, self._n_steps, n_tokens, self._groups, SPINS)
+            table = self._tables[key] = self._device.table([row])
+        self._device.play(table)
+
+    def _prepare(self) -> None:
+        """Compiles the kernel, finds how many groups are resident, packs the steps."""
+        kernel = self._sizes.kernel(self._device, len(self._shards), self._subgroup_size())
+        if kernel is None:
+            return
+        self._pipeline_name = f"persistent {sorted(kernel.defines.items())}"
+        self._device.pipeline(self._pipeline_name, expand_kernel(kernel))
+        probe = np.zeros((PROBE_STEPS, STEP_WORDS), np.uint32)
+        probe[:, 0] = NOTHING
+        buffer, uniform_set = self._upload_steps(probe)
+        self._groups = resident_groups(lambda groups: self._meet(uniform_set, groups))
+        self._device.free(buffer)
+        if self._groups == 0:
+            return
+        fusion = Fusion(self._spare, self._partials, MAX_PARTS)
+        steps = fusion.fuse(self._tape(1, 1))
+        packed = np.stack([step.pack(self._layout) for step in steps])
+        self._steps, self._set = self._upload_steps(packed)
+        self._buffers.append(self._steps)
+        self._n_steps = len(steps)
+        self.name = "persistent"
+
+    def _subgroup_size(self) -> int:
+        """Threads of a subgroup; 0 where the device has none that sum up rightly."""
+        name = "probe_subgroups"
+        try:
+            pipeline = self._device.pipeline(name, expand(name))
+        except DeviceError:
+            return 0
+        row = (pipeline, self._sets[0], pack_params(name), (1, 1, 1), False)
+        self._device.play(self._device.table([row]))
+        return int(self._read_state()[state.PICK_IDS])
+
+    def _upload_steps(self, words: np.ndarray) -> tuple[Any, Any]:
+        buffer = self._device.buffer(words.nbytes, "the steps")
+        data = self._device.staging(words.nbytes)
+        data.view()[:] = words.tobytes()
+        self._device.write(buffer, 0, data, words.nbytes)
+        shard = self._shards[0]
+        bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, buffer]
+        shader = self._device.shader(self._pipeline_name)
+        return buffer, self._device.uniform_set(bindings, shader)
+
+    def _meet(self, uniform_set: Any, groups: int) -> bool:
+        self._write_state(Batch([0], [0], [0]))
+        row = self._row_of(uniform_set, PROBE_STEPS, 1, groups, PROBE_SPINS)
+        self._device.play(self._device.table([row]))
+        words = np.frombuffer(self._device.read(self._state, 0, state.TOKENS * WORD), np.uint32)
+        return not words[state.GAVE_UP] and int(words[state.ARRIVALS]) == PROBE_STEPS * groups
+
+    def _row_of(
+        self, uniform_set: Any, n_steps: int, n_tokens: int, groups: int, spins: int
+    ) -> tuple[Any, ...]:
+        parameters = pack_params(
+            "persistent", n_steps=n_steps, n_tokens=n_tokens, best=self._best, spins=spins
+        )
+        pipeline = self._device.pipeline(self._pipeline_name, "")
+        return pipeline, uniform_set, parameters, (groups, 1, 1), False
+
+
+class _GaveUpError(Exception):
+    """A group did not come to a barrier in time."""
+
+
+class _Sizes:
+    """What a tape asks of the persistent kernel."""
+
+    def __init__(self, tape: Tape) -> None:
+        attention = [op for op in tape.operations if isinstance(op, Attend)]
+        first = attention[0]
+        self.width = next(op.y.width for op in tape.operations if isinstance(op, Embed))
+        self.head_size = first.q.width // first.heads
+        self.group_heads = first.heads // first.kv_heads
+        self.partial_floats = first.heads * MAX_PARTS * (self.head_size + 4)
+        self.scratch_floats = self.width + self.partial_floats + 2 * MOST_GROUPS
+        fusion = Fusion(Tensor(tape.work_floats, 1, self.width), 0, MAX_PARTS)
+        products = [step for step in fusion.fuse(tape) if isinstance(step, Product)]
+        self.longest_input = max(step.width for step in products)
+        weights = [weight for step in products for weight in step.weights]
+        weights += [step.embedding for step in products if step.embedding is not None]
+        self.formats = {weight.format.name for weight in weights}
+
+    def kernel(self, device: RenderingDevice, n_shards: int, subgroup_size: int) -> Kernel | None:
+        """None where the kernel does not fit the model or the device."""
+        if (
+            n_shards != 1
+            or subgroup_size == 0
+            or self.head_size % (2 * subgroup_size)
+            or self.group_heads >= PERSISTENT_SUBGROUPS
+        ):
+            return None
+        kernel = persistent_kernel(
+            subgroup_size=subgroup_size,
+            head_size=self.head_size,
+            group_heads=self.group_heads,
+            longest_input=self.longest_input,
+            formats=self.formats,
+        )
+        shared = 4 * (kernel.defines["VECTOR_SIZE"] + (self.group_heads + 1) * self.head_size)
+        return kernel if shared + SMALL_SHARED <= device.shared_memory else None

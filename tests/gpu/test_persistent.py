@@ -1,0 +1,143 @@
+"""The persistent executor gives what the reference gives, with as many groups as are sure to run.
+
+A software driver promises one group at a time, which makes every barrier trivial; that groups on
+several multiprocessors see each other's work is for a GPU to show, with the same tests.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.loading import finish
+from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
+
+from llm.errors import NumericError
+from llm.generate.model import Model, load_model
+from llm.gpu import persistent
+from llm.gpu.penalties import Penalties
+from llm.gpu.rendering_device import open_device
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
+TOLERANCE = 5e-4  # as in test_dispatch.py: float16 keys and values
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gemma(tmp_path_factory.mktemp("models") / "tiny.gguf")
+
+
+@pytest.fixture(autouse=True)
+def one_group_on_software(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = open_device()
+    assert device is not None
+    if device.is_cpu:
+        monkeypatch.setattr(persistent, "resident_groups", lambda _meet: 1)
+
+
+@pytest.fixture
+def model(path: Path) -> Iterator[Model]:
+    model = finish(load_model(str(path), executor="persistent", context_length=96))
+    assert model.executor == "persistent"
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def reference(path: Path) -> Model:
+    return finish(load_model(str(path), executor="reference", context_length=96))
+
+
+def start(model: Model, count: int) -> None:
+    model.forward(PROMPT[:count], 0, [count - 1])
+
+
+def close_to(found: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max())
+
+
+def test_tokens_one_by_one(model: Model, reference: Model) -> None:
+    """From the first position on, beyond the window, with a prompt's cells before them."""
+    for executor in (model, reference):
+        start(executor, 3)
+    for position in range(3, 61):
+        for executor in (model, reference):
+            executor.forward([PROMPT[position]], position, [0])
+        assert close_to(model.logits(), reference.logits()), position
+
+
+def test_the_very_first_token(model: Model, reference: Model) -> None:
+    for executor in (model, reference):
+        executor.forward(PROMPT[:1], 0, [0])
+    assert close_to(model.logits(), reference.logits())
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33])
+def test_greedy(model: Model, reference: Model, count: int) -> None:
+    for executor in (model, reference):
+        start(executor, 60)
+    assert model.greedy(PROMPT[60], 60, count) == reference.greedy(PROMPT[60], 60, count)
+
+
+def test_greedy_leaves_the_cells_of_its_tokens(model: Model, reference: Model) -> None:
+    start(model, 40)
+    found = model.greedy(PROMPT[40], 40, 9)
+    reference.forward([*PROMPT[:41], *found], 0, [49])
+    model.forward(found[-1:], 49, [0])
+    assert close_to(model.logits(), reference.logits())
+
+
+@pytest.mark.parametrize("k", [1, 2, 40, 0])
+@pytest.mark.parametrize(
+    "penalties",
+    [None, Penalties({int(token): 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3)],
+    ids=["plain", "penalised"],
+)
+def test_candidates(model: Model, reference: Model, k: int, penalties: Penalties | None) -> None:
+    for executor in (model, reference):
+        start(executor, 60)
+        executor.forward([PROMPT[60]], 60, [0])
+    found = model.candidates(k, penalties)
+    expected = reference.candidates(k, penalties)
+    assert len(found.ids) == (k or VOCABULARY)
+    assert close_to(found.logits, expected.logits)
+    assert found.ids[0] == expected.ids[0]
+
+
+def test_groups_that_do_not_meet_fall_back(
+    model: Model, reference: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(persistent, "SPINS", 0)
+    for executor in (model, reference):
+        start(executor, 60)
+        executor.forward([PROMPT[60]], 60, [0])
+    assert model.candidates(1).ids.tolist() == reference.candidates(1).ids.tolist()
+    assert model.executor == "dispatch"
+    assert model.greedy(PROMPT[60], 60, 5) == reference.greedy(PROMPT[60], 60, 5)
+
+
+def test_falling_back_in_mid_answer_loses_no_token(
+    model: Model, reference: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for executor in (model, reference):
+        start(executor, 30)
+    found = model.greedy(PROMPT[30], 30, 16)
+    monkeypatch.setattr(persistent, "SPINS", 0)
+    found += model.greedy(found[-1], 46, 17)
+    assert found == reference.greedy(PROMPT[30], 30, 33)
+    assert model.executor == "dispatch"
+
+
+def test_nan_weights(tmp_path: Path) -> None:
+    norm = np.ones(WIDTH, np.float32)
+    norm[17] = np.nan
+    path = write_tiny_gemma(tmp_path / "nan.gguf", replaced={"blk.3.ffn_norm.weight": norm})
+    model = finish(load_model(str(path), executor="persistent"))
+    start(model, 4)
+    for k in (1, 40, 0):
+        model.forward(PROMPT[4:5], 4, [0])
+        with pytest.raises(NumericError, match="NaN or infinite"):
+            model.candidates(k)
+    with pytest.raises(NumericError, match="NaN or infinite"):
+        model.greedy(PROMPT[4], 4, 5)
+    model.close()
