@@ -62,7 +62,7 @@ static func rows() -> Array[Row]:
 		_choice(
 			&"executor",
 			"Executor",
-			["auto", "dispatch", "reference"],
+			["auto", "persistent", "dispatch", "reference"],
 			"The GPU, or numpy on the CPU"
 		),
 	]

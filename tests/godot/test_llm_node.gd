@@ -173,7 +173,7 @@ func test_what_the_inspector_shows() -> void:
 	check_equal(hints.get("model_path"), [TYPE_STRING, PROPERTY_HINT_FILE, "*.gguf"], "model_path")
 	check_equal(
 		hints.get("executor"),
-		[TYPE_STRING, PROPERTY_HINT_ENUM, "auto,reference,dispatch"],
+		[TYPE_STRING, PROPERTY_HINT_ENUM, "auto,reference,dispatch,persistent"],
 		"executor"
 	)
 	check_equal(hints.get("temperature")[1], PROPERTY_HINT_RANGE, "the hint of temperature")

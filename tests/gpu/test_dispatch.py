@@ -14,8 +14,9 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import open_device
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-# Sums in another order flip the rounding of a float16 key or value here and there: 5e-4 of it each.
-TOLERANCE = 5e-4
+# Sums in another order flip the rounding of a float16 key or value here and there; on these random
+# weights one flip moved a logit by 1.3e-3 of the largest. A wrong scale or mask moves them by 1e-1.
+TOLERANCE = 3e-3
 
 
 @pytest.fixture(scope="module")

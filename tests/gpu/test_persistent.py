@@ -19,7 +19,7 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import open_device
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-TOLERANCE = 5e-4  # as in test_dispatch.py: float16 keys and values
+TOLERANCE = 3e-3  # why: test_dispatch.py
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,7 @@ class FakeModel:
         chunk_size: int = 8,
         before_forward: Callable[[int], None] = lambda number: None,
         nan_at: int | None = None,  # the number of the choice of a token that finds NaN
+        ahead: int = 1,
     ) -> None:
         self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
         self.context_length, self.chunk_size, self.executor = (
@@ -77,6 +78,7 @@ class FakeModel:
             chunk_size,
             "reference",
         )
+        self.ahead = ahead
         self.is_closed = False
         self.forwards: list[tuple[int, int]] = []  # (position, how many tokens)
         self.asked_for: list[tuple[int, Penalties | None]] = []  # (k, penalties)
@@ -113,6 +115,14 @@ class FakeModel:
                 scores[id] -= penalties.presence + count * penalties.frequency
         order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
         return Candidates(order.astype(np.int64), scores[order])
+
+    def greedy(self, token: int, position: int, count: int) -> list[int]:
+        assert 0 < count <= self.ahead, "more than is quick"
+        found: list[int] = []
+        for step in range(count):
+            self.forward([found[-1] if found else token], position + step, [0])
+            found.append(int(self.candidates(1).ids[0]))
+        return found
 
     def close(self) -> None:
         self._check()

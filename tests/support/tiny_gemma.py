@@ -15,7 +15,7 @@ from gguf import GGMLQuantizationType as Type
 LAYERS = 8
 WIDTH = 256  # the shortest row that every block format can store
 FEED_FORWARD = 512
-HEADS, KV_HEADS, HEAD_SIZE = 6, 2, 48
+HEADS, KV_HEADS, HEAD_SIZE = 6, 2, 64
 WINDOW = 5
 PATTERN = 6
 VOCABULARY = 300

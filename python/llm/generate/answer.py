@@ -6,6 +6,7 @@ error, or when it is closed between two steps, which is what cancels it.
 
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from threading import current_thread
@@ -53,6 +54,7 @@ class Answer:
             strip_start=is_chat,
         )
         self._stats = AnswerStats(thread=current_thread().name)
+        self._made: deque[int] = deque()  # tokens that are to come
 
     def run(self) -> Steps:
         reason, error, details = CANCELLED, "", ""  # true as long as nothing else happened
@@ -91,8 +93,8 @@ class Answer:
         limit = self._token_limit(len(prompt))
         first_token_at = 0.0
         generated = 0
+        token = sampler.sample(self._model)
         while True:
-            token = sampler.sample(self._model)
             now = time.perf_counter()
             first_token_at = first_token_at or now
             if token in self._model.tokenizer.end_ids:
@@ -112,7 +114,20 @@ class Answer:
             if generated == limit:
                 return LENGTH
             yield
+            token = self._next(token, sampler, limit - generated)
+
+    def _next(self, token: int, sampler: Sampler, most: int) -> int:
+        """The token after `token`; greedy ones are made several at a time where that is quick.
+
+        Those made beyond the answer's end stay in the KV, where they harm nobody.
+        """
+        if not sampler.is_greedy:
             self._prefix.forward(self._model, [token], want_logits=True)
+            return sampler.sample(self._model)
+        if not self._made:
+            count = min(self._model.ahead, most)
+            self._made.extend(self._prefix.greedy(self._model, token, count))
+        return self._made.popleft()
 
     def _encode_prompt(self) -> list[int]:
         prompt = self._request.prompt

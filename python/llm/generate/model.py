@@ -49,6 +49,11 @@ class Model:
         return self._executor.device
 
     @property
+    def ahead(self) -> int:
+        """How many tokens greedy() makes at once without keeping the thread for long."""
+        return self._executor.ahead
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of weights, cache and activations on the executor's device."""
         return self._executor.memory_bytes

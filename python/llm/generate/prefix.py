@@ -31,6 +31,16 @@ class Prefix:
         del self._ids[known:]
         return known
 
+    def greedy(self, model: "Model", token: int, count: int) -> list[int]:
+        """The `count` likeliest tokens after `token`, which follows those known."""
+        try:
+            found = model.greedy(token, len(self._ids), count)
+        except Exception:
+            self.clear()
+            raise
+        self._ids += [token, *found[:-1]]
+        return found
+
     def forward(self, model: "Model", ids: Sequence[int], *, want_logits: bool) -> None:
         """Runs `ids` after those known. When that fails nothing is known any more."""
         position = len(self._ids)

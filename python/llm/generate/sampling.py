@@ -41,6 +41,13 @@ class Sampler:
         self._window.append(token)
         return token
 
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the likeliest token is taken each time, whatever came before."""
+        params = self._params
+        unpenalised = (params.repeat_penalty, params.presence_penalty, params.frequency_penalty)
+        return params.temperature == 0.0 and unpenalised == (1.0, 0.0, 0.0)
+
     def _candidates_needed(self) -> int:
         if self._params.temperature == 0.0:
             return 1

@@ -53,6 +53,7 @@ class DispatchExecutor:
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "dispatch"
+    ahead = 1
 
     def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
         """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""

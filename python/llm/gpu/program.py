@@ -52,6 +52,7 @@ class Executor(Protocol):
     name: str
     device: str
     memory_bytes: int
+    ahead: int  # tokens that greedy() makes at once, in a few milliseconds
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""

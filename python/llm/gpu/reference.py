@@ -53,6 +53,7 @@ class ReferenceExecutor:
 
     name = "reference"
     device = "CPU (numpy)"
+    ahead = 1
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
         self._program = program

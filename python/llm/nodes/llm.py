@@ -141,9 +141,10 @@ class LLM(Node):
         str,
         default="auto",
         hint=ENUM,
-        hint_string="auto,reference,dispatch",
-        doc="What runs the model: the GPU (dispatch), the CPU without one (reference), or the GPU "
-        "where there is one (auto). Taken up like [member model_path].",
+        hint_string="auto,reference,dispatch,persistent",
+        doc="What runs the model: the CPU (reference), the GPU an operation at a time (dispatch) or "
+        "whole tokens at a time (persistent), or the quickest of them that works here (auto). Taken "
+        "up like [member model_path].",
     )
 
     worker_started = signal(

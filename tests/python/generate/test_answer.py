@@ -190,6 +190,41 @@ def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
     assert (reused.stats.cached_tokens, fresh.stats.cached_tokens) == (cached, 0)
 
 
+@pytest.mark.parametrize("ahead", [2, 5, 16])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"max_tokens": 1}, id="one token"),
+        pytest.param({"max_tokens": 7}, id="an end between two goes"),
+        pytest.param({"max_tokens": 0}, id="until the context is full"),
+        pytest.param({"max_tokens": 20, "stop_words": ("\x00",)}, id="stop words"),
+    ],
+)
+def test_tokens_made_ahead_change_nothing(ahead: int, options: dict[str, Any]) -> None:
+    plain, quick = Seat(FakeModel()), Seat(FakeModel(ahead=ahead))
+    for prompt in ("abcdef", "abcdxy", "abcdefgh"):
+        _, expected = run(plain, raw(prompt, **options))
+        _, found = run(quick, raw(prompt, **options))
+        assert (found.text, found.reason) == (expected.text, expected.reason)
+        assert found.stats.generated_tokens == expected.stats.generated_tokens
+
+
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_cancelled_while_tokens_are_made_ahead(steps: int) -> None:
+    seat = Seat(FakeModel(ahead=4))
+    assert run(seat, raw("abcdef", max_tokens=20), steps)[1].reason == "cancelled"
+    _, again = run(seat, raw("abcdef", max_tokens=20))
+    assert again.text == run(Seat(FakeModel()), raw("abcdef", max_tokens=20))[1].text
+
+
+def test_only_greedy_answers_are_made_ahead() -> None:
+    for sampling in (HOT, SamplingParams(temperature=0.0, repeat_penalty=1.1)):
+        model, plain = FakeModel(ahead=4), FakeModel()
+        _, found = run(Seat(model), raw("abcdef", sampling, max_tokens=9))
+        assert found.text == run(Seat(plain), raw("abcdef", sampling, max_tokens=9))[1].text
+        assert model.forwards == plain.forwards
+
+
 def test_forgetting_computes_all_of_the_prompt() -> None:
     seat = Seat(FakeModel())
     run(seat, raw("abcdef", max_tokens=2))
