@@ -64,7 +64,7 @@ def _problems(check: Check) -> str:
     result = subprocess.run(
         [str(VENV / "bin" / program), *options, *files],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'tools'}:{ROOT / 'python'}"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -87,7 +87,7 @@ _MODEL = Option("--model", "a GGUF file (default: Gemma 3 270M)", file_path, "FI
 _JSON = Option("--json", "print one JSON object on stdout")
 _EXECUTOR = Option(
     "--executor",
-    "what runs the model: the GPU (persistent, dispatch), numpy (reference) or what is there (auto)",
+    "what runs the model: the GPU (persistent, dispatch), numpy (reference), or what works (auto)",
     str,
     default="auto",
     choices=EXECUTORS,

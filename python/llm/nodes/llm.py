@@ -142,9 +142,9 @@ class LLM(Node):
         default="auto",
         hint=ENUM,
         hint_string="auto,reference,dispatch,persistent",
-        doc="What runs the model: the CPU (reference), the GPU an operation at a time (dispatch), the "
-        "GPU whole tokens at a time (persistent), or what is quickest here (auto). Taken up like "
-        "[member model_path].",
+        doc="What runs the model: the CPU (reference), the GPU an operation at a time (dispatch), "
+        "the GPU whole tokens at a time (persistent), or what is quickest here (auto). Taken up "
+        "like [member model_path].",
     )
 
     worker_started = signal(
