@@ -13,7 +13,7 @@ from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 PROBED = ("persistent", "probe_subgroups")  # for devices that a probe has shown to be fit
-TEMPLATES = ("row_dot.glslh", "row_embed.glslh")  # included several times, under other names
+TEMPLATES = ("row_dot.glslh", "row_embed.glslh", "row_forget.glslh")  # included several times
 FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
 
 
