@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from llm.generate.model import CHUNK_ROWS, Model, load_model
+from llm.generate.model import Model, load_model
 
 
 @contextmanager
@@ -13,7 +13,7 @@ def loaded(
     *,
     context_length: int = 1024,
     max_outputs: int = 1,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
 ) -> Iterator[Model]:
     """A loaded model, closed at the end together with the GPU device. Raises LLMError."""
     steps = load_model(

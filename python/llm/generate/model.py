@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 
 from llm.errors import RequestError
 from llm.files.gguf import GgufFile
-from llm.gpu.executors import load_executor
+from llm.gpu.executors import choose_executor
 from llm.gpu.penalties import Penalties
 from llm.gpu.program import Batch, Candidates, Executor, Floats
 from llm.models.registry import Limits, make_program
@@ -16,7 +16,6 @@ from llm.text.chat_format import ChatFormat
 from llm.text.tokenizer import Tokenizer
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
-CHUNK_ROWS = 128  # tokens of a prompt that run at once
 
 
 class Model:
@@ -108,12 +107,13 @@ def load_model(
     executor: str = "auto",
     context_length: int = 4096,
     max_outputs: int = 1,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
 ) -> Generator[float, None, Model]:
     """Loads a GGUF file; yields the fraction done, returns the Model.
 
-    `executor` is "auto", "reference" or "dispatch"; `context_length` in tokens is cut to what the
-    file was trained for. Closing the generator frees everything. Raises LLMError.
+    `executor` is one of llm.gpu.executors; `context_length` in tokens is cut to what the file was
+    trained for; `chunk_rows` are the most tokens of one forward, None leaves them to the executor.
+    Closing the generator frees everything. Raises LLMError.
     """
     if context_length < MIN_CONTEXT:
         raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
@@ -122,13 +122,13 @@ def load_model(
         architecture = file.metadata.str("general.architecture")
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
         context = max(MIN_CONTEXT, min(context_length, trained))
-        chunk = min(chunk_rows, context)
+        choice = choose_executor(executor)
+        chunk = min(chunk_rows or choice.chunk_rows, context)
         program = make_program(file, Limits(context, chunk, max_outputs))
         tokenizer = Tokenizer.from_metadata(file.metadata)
         yield 0.1
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
-        loading = load_executor(executor, program, file)
-        runner = yield from _scaled(loading, 0.1, 1.0)
+        runner = yield from _scaled(choice.load(program, file), 0.1, 1.0)
     return Model(path, architecture, tokenizer, chat_format, context, chunk, runner)
 
 

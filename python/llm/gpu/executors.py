@@ -1,6 +1,7 @@
 """Picks the executor that a model runs on."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llm.errors import DeviceError, RequestError
@@ -12,12 +13,28 @@ if TYPE_CHECKING:
 
 NAMES = ("auto", "reference", "dispatch", "persistent")
 
+# Tokens of a prompt that run at once: on a CPU, where they take longest, so few that a stop or a
+# quitting game is not kept waiting for much longer than a third of a second.
+GPU_ROWS = 256
+CPU_ROWS = 64
 
-def load_executor(name: str, program: Program, file: GgufFile) -> Generator[float, None, Executor]:
-    """Loads a program's weights onto an executor; yields the fraction done, returns the executor.
+Load = Callable[[Program, GgufFile], Generator[float, None, Executor]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorChoice:
+    """`load` brings a program's weights to the executor; it yields the fraction done."""
+
+    load: Load
+    chunk_rows: int  # tokens of a prompt that should run at once
+
+
+def choose_executor(name: str) -> ExecutorChoice:
+    """The executor of that name on this machine.
 
     "auto" takes the GPU where Godot has a RenderingDevice, numpy elsewhere; a GPU runs whole tokens
-    in one dispatch where a probe allows it, a software driver never. Raises LLMError.
+    in one dispatch where a probe allows it, a software driver never. Raises RequestError for other
+    names, DeviceError where the machine has not what is named.
     """
     if name not in NAMES:
         raise RequestError(f"executor is '{name}'; there are {', '.join(NAMES)}")
@@ -26,7 +43,8 @@ def load_executor(name: str, program: Program, file: GgufFile) -> Generator[floa
 
         device = open_device()
         if device is not None:
-            return (yield from _load_on(device, name, program, file))
+            rows = CPU_ROWS if device.is_cpu else GPU_ROWS
+            return ExecutorChoice(_loader(device, name), rows)
         if name != "auto":
             raise DeviceError(
                 f"executor is '{name}', but Godot has no RenderingDevice here (--headless, or the "
@@ -34,22 +52,25 @@ def load_executor(name: str, program: Program, file: GgufFile) -> Generator[floa
             )
     from llm.gpu.reference import ReferenceExecutor
 
-    return (yield from ReferenceExecutor.load(program, file))
+    return ExecutorChoice(ReferenceExecutor.load, CPU_ROWS)
 
 
-def _load_on(
-    device: "RenderingDevice", name: str, program: Program, file: GgufFile
-) -> Generator[float, None, Executor]:
+def _loader(device: "RenderingDevice", name: str) -> Load:
     from llm.gpu.dispatch import DispatchExecutor
     from llm.gpu.persistent import PersistentExecutor
 
-    if name == "dispatch" or (name == "auto" and device.is_cpu):
+    def load_dispatch(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
         return (yield from DispatchExecutor.load(program, file, device))
-    executor = yield from PersistentExecutor.load(program, file, device)
-    if name == "persistent" and executor.name != name:
-        executor.close()
-        raise DeviceError(
-            f"executor is 'persistent', but on {device.name} this model's groups do not run "
-            "together; use executor 'auto' or 'dispatch'"
-        )
-    return executor
+
+    def load_persistent(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
+        executor = yield from PersistentExecutor.load(program, file, device)
+        if name == "persistent" and executor.name != name:
+            executor.close()
+            raise DeviceError(
+                f"executor is 'persistent', but on {device.name} this model's groups do not run "
+                "together; use executor 'auto' or 'dispatch'"
+            )
+        return executor
+
+    is_plain = name == "dispatch" or (name == "auto" and device.is_cpu)
+    return load_dispatch if is_plain else load_persistent
