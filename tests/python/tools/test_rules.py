@@ -27,7 +27,7 @@ def test_long_files(lines: dict[str, int], excused: dict[str, str], expected: in
     [
         pytest.param(f"cd {HOME}/ann/project", 1, id="a home folder"),
         pytest.param(f'path = "{HOME}/ann"', 1, id="quoted"),
-        pytest.param("res://work/model.gguf", 0, id="an address of the engine"),
+        pytest.param("res://tmp/model.gguf", 0, id="an address of the engine"),
         pytest.param("$ORIGIN/tmp/x", 0, id="relative to something"),
         pytest.param(f"see https://{REGISTRY}/project/numpy", 1, id="a registry"),
         pytest.param("pip install numpy", 0, id="a package's name"),
