@@ -12,11 +12,11 @@ import pytest
 from support.loading import finish
 from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
 
-from llm.errors import NumericError
+from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu import persistent
 from llm.gpu.penalties import Penalties
-from llm.gpu.rendering_device import open_device
+from llm.gpu.rendering_device import RenderingDevice, open_device
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 TOLERANCE = 3e-3  # why: test_dispatch.py
@@ -126,6 +126,21 @@ def test_falling_back_in_mid_answer_loses_no_token(
     found += model.greedy(found[-1], 46, 17)
     assert found == reference.greedy(PROMPT[30], 30, 33)
     assert model.executor == "dispatch"
+
+
+def test_a_kernel_that_does_not_compile_leaves_dispatches(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_others = RenderingDevice.pipeline
+
+    def pipeline(device: RenderingDevice, name: str, glsl: str) -> object:
+        if name.startswith("persistent"):
+            raise DeviceError("this driver cannot")
+        return compile_others(device, name, glsl)
+
+    monkeypatch.setattr(RenderingDevice, "pipeline", pipeline)
+    with pytest.raises(DeviceError, match="use executor 'auto' or 'dispatch'"):
+        finish(load_model(str(path), executor="persistent"))
 
 
 def test_nan_weights(tmp_path: Path) -> None:

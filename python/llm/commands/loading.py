@@ -1,5 +1,6 @@
 """Loads a model for a command that uses it directly, on the thread that it runs on."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,17 +24,21 @@ def loaded(
         max_outputs=max_outputs,
         chunk_rows=chunk_rows,
     )
-    while True:
-        try:
-            next(steps)
-        except StopIteration as finished:
-            model: Model = finished.value
-            break
+    model: Model | None = None
     try:
+        while model is None:
+            try:
+                next(steps)
+            except StopIteration as finished:
+                model = finished.value
         yield model
     finally:
-        model.close()
-        if model.executor != "reference":
-            from llm.gpu.rendering_device import close_device
+        if model is not None:
+            model.close()
+        _release_device()
 
-            close_device()
+
+def _release_device() -> None:
+    module = sys.modules.get("llm.gpu.rendering_device")
+    if module is not None:
+        module.close_device()
