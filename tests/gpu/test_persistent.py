@@ -4,11 +4,13 @@ A software driver promises one group at a time, which makes every barrier trivia
 several multiprocessors see each other's work is for a GPU to show, with the same tests.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.default_model import DEFAULT_MODEL
 from support.loading import finish
 from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
 
@@ -141,6 +143,19 @@ def test_a_kernel_that_does_not_compile_leaves_dispatches(
     monkeypatch.setattr(RenderingDevice, "pipeline", pipeline)
     with pytest.raises(DeviceError, match="use executor 'auto' or 'dispatch'"):
         finish(load_model(str(path), executor="persistent"))
+
+
+def test_gemma3_270m_says_what_it_should() -> None:
+    golden = json.loads((Path(__file__).parents[1] / "golden" / "greedy.json").read_text())
+    model = finish(
+        load_model(str(DEFAULT_MODEL), executor="persistent", context_length=64, chunk_rows=8)
+    )
+    ids = model.tokenizer.encode(golden["prompt"])
+    model.forward(ids, 0, [len(ids) - 1])
+    found = model.candidates(1).ids.tolist()
+    found += model.greedy(found[0], len(ids), len(golden["ids"]) - 1)
+    model.close()
+    assert found == golden["ids"]
 
 
 def test_nan_weights(tmp_path: Path) -> None:
