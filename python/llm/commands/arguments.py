@@ -134,6 +134,7 @@ COMMANDS = {
                     "--prompt-tokens", "length of the prompt", number_in(int, 1), "N", default=512
                 ),
                 Option("--tokens", "length of the answer", number_in(int, 1), "N", default=128),
+                Option("--profile", "show where the time of a token and of a prompt goes"),
                 _EXECUTOR,
                 _JSON,
             ),

@@ -10,6 +10,7 @@ from llm.errors import RequestError
 from llm.files.gguf import GgufFile
 from llm.gpu.executors import choose_executor
 from llm.gpu.penalties import Penalties
+from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import Batch, Candidates, Executor, Floats
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
@@ -28,6 +29,7 @@ class Model:
         context_length: int,
         chunk_size: int,
         executor: Executor,
+        token_bytes: int,
     ) -> None:
         self.path = path
         self.name = os.path.basename(path)
@@ -36,6 +38,7 @@ class Model:
         self.chat_format = chat_format
         self.context_length = context_length  # tokens, prompt and answer together
         self.chunk_size = chunk_size  # most tokens that one forward takes
+        self.token_bytes = token_bytes  # of weights that one token reads
         self._executor = executor
         self._outputs = 0
 
@@ -63,11 +66,7 @@ class Model:
         Keys and values of positions before are used as they stand; those of the rows are written.
         `outputs` are row numbers. Raises RequestError beyond the context or the chunk.
         """
-        if not 0 < len(ids) <= self.chunk_size:
-            raise RequestError(f"{len(ids)} tokens in one run; 1 to {self.chunk_size} fit")
-        if position < 0 or position + len(ids) > self.context_length:
-            end = position + len(ids)
-            raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
+        self._check_place(len(ids), position)
         self._outputs = len(outputs)
         self._executor.run(Batch(ids, range(position, position + len(ids)), outputs))
 
@@ -96,9 +95,23 @@ class Model:
         """The logits of the output rows, (O, V) float32."""
         return self._executor.logits(self._outputs)
 
+    def profile(self, ids: Sequence[int], position: int) -> RunProfile:
+        """Runs tokens as `forward` does, with logits of the last, and times each kind of work."""
+        self._check_place(len(ids), position)
+        self._outputs = 1
+        batch = Batch(ids, range(position, position + len(ids)), [len(ids) - 1])
+        return self._executor.profile(batch)
+
     def close(self) -> None:
         """Frees the weights and the cache; twice is harmless."""
         self._executor.close()
+
+    def _check_place(self, count: int, position: int) -> None:
+        if not 0 < count <= self.chunk_size:
+            raise RequestError(f"{count} tokens in one run; 1 to {self.chunk_size} fit")
+        end = position + count
+        if position < 0 or end > self.context_length:
+            raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
 
 
 def load_model(
@@ -129,7 +142,8 @@ def load_model(
         yield 0.1
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
         runner = yield from _scaled(choice.load(program, file), 0.1, 1.0)
-    return Model(path, architecture, tokenizer, chat_format, context, chunk, runner)
+        token_bytes = weight_bytes(program.record(1, 1))
+    return Model(path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes)
 
 
 def _scaled(

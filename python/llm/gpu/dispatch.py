@@ -28,6 +28,7 @@ from llm.gpu.memory import require_ram
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout, place
+from llm.gpu.profile import RunProfile, make_profile, time_dispatches
 from llm.gpu.program import (
     Batch,
     Candidates,
@@ -122,8 +123,7 @@ class DispatchExecutor:
         return executor
 
     def run(self, batch: Batch) -> None:
-        rows = bucket(len(batch.tokens), self._program.max_rows)
-        outputs = self._program.max_outputs if batch.outputs else 0
+        rows, outputs = self._recorded_for(batch)
         self._write_state(batch)
         tape = self._tape(rows, outputs)
         self._logits = tape.logits
@@ -153,6 +153,19 @@ class DispatchExecutor:
         if self._logits is None:
             raise ValueError("the last run kept no logits")
         return self._read_floats(Tensor(self._logits.offset, outputs, self._logits.width))
+
+    def profile(self, batch: Batch) -> RunProfile:
+        DispatchExecutor.run(self, batch)
+        self._device.finish()
+        tape = self._tape(*self._recorded_for(batch))
+        dispatches = list(chain.from_iterable(map(self._lowering.lower, tape.operations)))
+        kinds: dict[str, list[tuple[Any, ...]]] = {}
+        rows = self._rows_of(dispatches)
+        for dispatch, row in zip(dispatches, rows, strict=True):
+            groups = "x".join(str(count) for count in dispatch.groups)
+            kinds.setdefault(f"{dispatch.kernel} {groups}", []).append(row)
+        barriers = sum(row[-1] for row in rows)
+        return make_profile(barriers + 1, time_dispatches(self._device, kinds))
 
     def close(self) -> None:
         self._tables = {}
@@ -197,6 +210,11 @@ class DispatchExecutor:
         for shard in self._shards:
             buffers = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state]
             self._sets.append(self._device.uniform_set(buffers, shader))
+
+    def _recorded_for(self, batch: Batch) -> tuple[int, int]:
+        """Rows and outputs of the tape that runs a batch."""
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        return rows, self._program.max_outputs if batch.outputs else 0
 
     def _tape(self, rows: int, outputs: int) -> Tape:
         tape = self._tapes.get((rows, outputs))

@@ -5,6 +5,7 @@ between them, a microsecond where a dispatch with a barrier costs five. Prompts 
 executor runs them. Source of the idea: Hazy Research 2025, a megakernel for Llama-1B.
 """
 
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -18,11 +19,12 @@ from llm.gpu.fusion import Fusion
 from llm.gpu.kernels import PERSISTENT_SUBGROUPS, Kernel, pack_params, persistent_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.penalties import Penalties
+from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import Batch, Candidates, Floats, Program
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.residency import MOST_GROUPS, resident_groups
 from llm.gpu.shader_source import expand, expand_kernel
-from llm.gpu.steps import NOTHING, STEP_WORDS, Product
+from llm.gpu.steps import NOTHING, STEP_WORDS, Product, Step, Words
 from llm.gpu.tape import Tape
 
 MAX_PARTS = 16  # of the cells of a key/value head
@@ -105,6 +107,35 @@ class PersistentExecutor(DispatchExecutor):
         self._settle()
         return super().logits(outputs)
 
+    def profile(self, batch: Batch) -> RunProfile:
+        if not self._groups or len(batch.tokens) != 1:
+            return super().profile(batch)
+        self.run(batch)
+        self._settle()
+        kinds: dict[str, list[Words]] = {}
+        for step in self._fused():
+            kinds.setdefault(step.label, []).append(step.pack(self._layout))
+        times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
+        return make_profile(self._n_steps, times)
+
+    def _time_steps(self, label: str, words: Words) -> WorkTime:
+        """Steps of one kind, in one dispatch, as often as TOKENS_A_SUBMIT tokens need them."""
+        buffer, uniform_set = self._upload_steps(words)
+        row = self._row_of(uniform_set, len(words), TOKENS_A_SUBMIT, self._groups, SPINS)
+        table = self._device.table([row])
+        for _ in range(2):  # the first is a warm-up
+            self._write_state(self._batch)
+            self._device.finish()
+            started = time.perf_counter()
+            self._device.play(table)
+            self._device.finish()
+            seconds = time.perf_counter() - started
+        self._device.free(buffer)
+        return WorkTime(label, len(words), seconds / (len(words) * TOKENS_A_SUBMIT) * 1e6)
+
+    def _fused(self) -> list[Step]:
+        return Fusion(self._spare, self._partials, MAX_PARTS).fuse(self._tape(1, 1))
+
     def _read_picks(self, count: int) -> Candidates:
         words = self._read_state()
         if words[state.GAVE_UP]:
@@ -149,8 +180,7 @@ class PersistentExecutor(DispatchExecutor):
         self._device.free(buffer)
         if self._groups == 0:
             return
-        fusion = Fusion(self._spare, self._partials, MAX_PARTS)
-        steps = fusion.fuse(self._tape(1, 1))
+        steps = self._fused()
         packed = np.stack([step.pack(self._layout) for step in steps])
         self._steps, self._set = self._upload_steps(packed)
         self._buffers.append(self._steps)

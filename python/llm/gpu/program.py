@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from llm.errors import NumericError
 from llm.gpu.operations import Weight
 from llm.gpu.penalties import Penalties
+from llm.gpu.profile import RunProfile
 from llm.gpu.tape import Tape
 
 Floats = NDArray[np.float32]
@@ -71,6 +72,9 @@ class Executor(Protocol):
 
     def logits(self, outputs: int) -> Floats:
         """The logits of the first output rows, (O, V)."""
+
+    def profile(self, batch: Batch) -> RunProfile:
+        """Runs the batch, and times each kind of work of it."""
 
     def close(self) -> None:
         """Frees everything; twice is harmless."""

@@ -5,6 +5,7 @@ RenderingDevice. Weights are expanded to float32 in RAM once, when the model loa
 """
 
 import math
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -31,6 +32,7 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.penalties import Penalties
+from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
     Batch,
     Candidates,
@@ -114,6 +116,21 @@ class ReferenceExecutor:
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]
 
+    def profile(self, batch: Batch) -> RunProfile:
+        self.run(batch)
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        seconds: dict[str, list[float]] = {}
+        with np.errstate(invalid="ignore", over="ignore"):
+            for operation in self._tapes[rows, len(batch.outputs)].operations:
+                started = time.perf_counter()
+                _RUN[type(operation)](self, operation)
+                taken = time.perf_counter() - started
+                seconds.setdefault(type(operation).__name__, []).append(taken)
+        times = [
+            WorkTime(name, len(each), sum(each) / len(each) * 1e6) for name, each in seconds.items()
+        ]
+        return make_profile(sum(work.count for work in times), times)
+
     def close(self) -> None:
         self._weights.clear()
         self._tapes.clear()
@@ -185,7 +202,7 @@ class ReferenceExecutor:
 
     def _geglu(self, op: GEGLU) -> None:
         gate = self._view(op.gate)
-        inner = GELU_SCALE * (gate + GELU_CUBIC * gate**3)
+        inner = GELU_SCALE * (gate + GELU_CUBIC * (gate * gate * gate))  # ** is 20 times slower
         self._view(op.y)[:] = 0.5 * gate * (1.0 + np.tanh(inner)) * self._view(op.up)
 
     def _select_rows(self, op: SelectRows) -> None:

@@ -60,6 +60,12 @@ class Product:
     window: int = 0  # of that attention
     partials: int = NONE  # offset in floats
 
+    @property
+    def label(self) -> str:
+        """Equal for steps that do the same on matrices of the same sizes and formats."""
+        sizes = " + ".join(f"{weight.rows} {weight.format}" for weight in self.weights)
+        return f"{self.prologue.name}, {sizes} x {self.width}, {self.epilogue.name}".lower()
+
     def pack(self, layout: Layout) -> Words:
         words = np.zeros(STEP_WORDS, np.uint32)
         words[:8] = (
@@ -102,6 +108,10 @@ class Attention:
     window: int
     n_parts: int
     partials: int
+
+    @property
+    def label(self) -> str:
+        return f"attention, window {self.window}" if self.window else "attention, all cells"
 
     def pack(self, layout: Layout) -> Words:
         words = np.zeros(STEP_WORDS, np.uint32)
