@@ -17,7 +17,9 @@ PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 20).tolist()
 
 
 @pytest.fixture(params=["reference", "dispatch", "persistent"])
-def model(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+def model(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Model]:
     device = open_device()
     assert device is not None
     if device.is_cpu:
