@@ -5,14 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType as Type
 from support.loading import finish
-from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
+from support.tiny_gemma import MIXED, VOCABULARY, WIDTH, write_tiny_gemma
 
-from llm.errors import NumericError
+from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import open_device
 
+ALL_F32 = dict.fromkeys(MIXED, Type.F32)
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 # Sums in another order flip the rounding of a float16 key or value here and there; on these random
 # weights one flip moved a logit by 1.3e-3 of the largest. A wrong scale or mask moves them by 1e-1.
@@ -111,6 +113,20 @@ def test_nan_weights(tmp_path: Path) -> None:
         with pytest.raises(NumericError, match="NaN or infinite"):
             model.candidates(k)
     model.close()
+
+
+def test_a_format_without_kernels(tmp_path: Path) -> None:
+    formats = {**MIXED, "ffn_down": Type.Q4_0}
+    path = write_tiny_gemma(tmp_path / "q4_0.gguf", formats=formats)
+    with pytest.raises(UnsupportedModelError, match=r"ffn_down.*q4_0.*this build runs"):
+        load(path, "dispatch")
+
+
+def test_rows_that_no_kernel_divides(tmp_path: Path) -> None:
+    path = write_tiny_gemma(tmp_path / "odd.gguf", feed_forward=500, formats=ALL_F32)
+    with pytest.raises(UnsupportedModelError, match=r"ffn_down.*is '500'.*multiples of 32"):
+        load(path, "dispatch")
+    load(path, "reference").close()
 
 
 def test_loading_given_up_half_way_frees_its_buffers(path: Path) -> None:

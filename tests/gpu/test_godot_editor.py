@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from support.engine_project import ROOT, EngineProject
+from support.engine_project import EngineProject
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     project = EngineProject(tmp_path_factory.mktemp("edited"), module="support.edited_classes")
-    script = ROOT / "tests" / "support" / "editor_check.gd"
-    done = project.run(["--editor", "--script", script])
-    for line in done.stdout.splitlines():
-        if line.startswith("REPORT "):
-            found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
-            return found
-    pytest.fail(f"no report:\n{done.stdout}\n{done.stderr}")
+    return project.editor_report("editor_check.gd")
 
 
 def test_properties_show_with_hints_and_defaults(report: dict[str, Any]) -> None:

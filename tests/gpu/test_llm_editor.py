@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from support.engine_project import ROOT, EngineProject
+from support.engine_project import EngineProject
 
 from godot import ClassDB
 
@@ -14,14 +13,9 @@ from godot import ClassDB
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     project = EngineProject(tmp_path_factory.mktemp("edited_llm"), module="llm.nodes")
-    script = ROOT / "tests" / "support" / "llm_editor_check.gd"
-    done = project.run(["--editor", "--script", script])
-    assert "no_such_model" not in done.stderr, "it tried to load"
-    for line in done.stdout.splitlines():
-        if line.startswith("REPORT "):
-            found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
-            return found
-    pytest.fail(f"no report:\n{done.stdout}\n{done.stderr}")
+    found = project.editor_report("llm_editor_check.gd")
+    assert "no_such_model" not in found["stderr"], "it tried to load"
+    return found
 
 
 def test_a_scene_saves_what_differs(report: dict[str, Any]) -> None:

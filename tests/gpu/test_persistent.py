@@ -17,8 +17,11 @@ from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu import persistent
+from llm.gpu.fusion import Fusion, NoStepError
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import RenderingDevice, open_device
+from llm.gpu.steps import Step
+from llm.gpu.tape import Tape
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 TOLERANCE = 3e-3  # why: test_dispatch.py
@@ -156,6 +159,25 @@ def test_gemma3_270m_says_what_it_should() -> None:
     found += model.greedy(found[0], len(ids), len(golden["ids"]) - 1)
     model.close()
     assert found == golden["ids"]
+
+
+def test_an_architecture_without_steps_leaves_dispatches(
+    path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fuse(_fusion: Fusion, _tape: Tape) -> list[Step]:
+        raise NoStepError("of this test")
+
+    monkeypatch.setattr(Fusion, "fuse", fuse)
+    device = open_device()
+    assert device is not None
+    found, device.is_cpu = device.is_cpu, False  # "auto" asks for persistent only on GPUs
+    model = finish(load_model(str(path), executor="auto", context_length=96))
+    device.is_cpu = found
+    assert model.executor == "dispatch"
+    for executor in (model, reference):
+        start(executor, 60)
+    assert model.greedy(PROMPT[60], 60, 5) == reference.greedy(PROMPT[60], 60, 5)
+    model.close()
 
 
 def test_nan_weights(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import godot_interface
 
@@ -56,6 +58,15 @@ class EngineProject:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
         )
+
+    def editor_report(self, script: str) -> dict[str, Any]:
+        """What a script of tests/support, run in this project's editor, says as REPORT {JSON}."""
+        done = self.run(["--editor", "--script", ROOT / "tests" / "support" / script])
+        for line in done.stdout.splitlines():
+            if line.startswith("REPORT "):
+                found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
+                return {**found, "stderr": done.stderr}
+        raise AssertionError(f"no report:\n{done.stdout}\n{done.stderr}")
 
     def run_python(self, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs `source` as a program of run.gd."""

@@ -44,6 +44,7 @@ def write_tiny_gemma(
     path: Path,
     *,
     formats: Mapping[str, Type] = MIXED,
+    feed_forward: int = FEED_FORWARD,
     metadata: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
@@ -55,7 +56,7 @@ def write_tiny_gemma(
         "gemma3.block_count": LAYERS,
         "gemma3.context_length": CONTEXT,
         "gemma3.embedding_length": WIDTH,
-        "gemma3.feed_forward_length": FEED_FORWARD,
+        "gemma3.feed_forward_length": feed_forward,
         "gemma3.attention.head_count": HEADS,
         "gemma3.attention.head_count_kv": KV_HEADS,
         "gemma3.attention.key_length": HEAD_SIZE,
@@ -71,7 +72,7 @@ def write_tiny_gemma(
     writer.add_float32("gemma3.rope.freq_base", 1e6)
     _add_vocabulary(writer)
     source = np.random.default_rng(7)
-    for name, shape in _shapes().items():
+    for name, shape in _shapes(feed_forward).items():
         if name in without:
             continue
         if replaced and name in replaced:
@@ -88,7 +89,7 @@ def write_tiny_gemma(
     return path
 
 
-def _shapes() -> dict[str, tuple[int, ...]]:
+def _shapes(feed_forward: int) -> dict[str, tuple[int, ...]]:
     queries, keys = HEADS * HEAD_SIZE, KV_HEADS * HEAD_SIZE
     shapes: dict[str, tuple[int, ...]] = {
         "token_embd.weight": (VOCABULARY, WIDTH),
@@ -105,9 +106,9 @@ def _shapes() -> dict[str, tuple[int, ...]]:
             "attn_output": (WIDTH, queries),
             "post_attention_norm": (WIDTH,),
             "ffn_norm": (WIDTH,),
-            "ffn_gate": (FEED_FORWARD, WIDTH),
-            "ffn_up": (FEED_FORWARD, WIDTH),
-            "ffn_down": (WIDTH, FEED_FORWARD),
+            "ffn_gate": (feed_forward, WIDTH),
+            "ffn_up": (feed_forward, WIDTH),
+            "ffn_down": (WIDTH, feed_forward),
             "post_ffw_norm": (WIDTH,),
         }
         shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in block.items()}

@@ -1,10 +1,10 @@
 """Loads a model for a command that uses it directly, on the thread that it runs on."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from llm.generate.model import Model, load_model
+from llm.gpu.release import release_device
 
 
 @contextmanager
@@ -35,10 +35,4 @@ def loaded(
     finally:
         if model is not None:
             model.close()
-        _release_device()
-
-
-def _release_device() -> None:
-    module = sys.modules.get("llm.gpu.rendering_device")
-    if module is not None:
-        module.close_device()
+        release_device()

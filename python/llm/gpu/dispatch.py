@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from llm.errors import UnsupportedModelError
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
+from llm.files.repack import check_packable
 from llm.gpu import state
 from llm.gpu.hazards import HazardTracker
+from llm.gpu.launches import PART_WEIGHTS
 from llm.gpu.lowering import (
     Dispatch,
     Lowering,
@@ -25,7 +28,7 @@ from llm.gpu.lowering import (
     scratch_floats,
 )
 from llm.gpu.memory import require_ram
-from llm.gpu.operations import Tensor, Weight
+from llm.gpu.operations import Embed, MatMul, Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout, place
 from llm.gpu.profile import RunProfile, make_profile, time_dispatches
@@ -105,6 +108,7 @@ class DispatchExecutor:
         cls, program: Program, file: GgufFile, device: RenderingDevice
     ) -> Generator[float, None, "DispatchExecutor"]:
         """Yields the fraction done; returns the executor. Raises LLMError."""
+        _check_weights(program, file)
         executor = cls(program, device)
         try:
             for fraction in upload_weights(
@@ -281,3 +285,14 @@ class DispatchExecutor:
         finally:
             self._device.free(target)
         return np.frombuffer(data, np.float32).reshape(tensor.rows, tensor.width)
+
+
+def _check_weights(program: Program, file: GgufFile) -> None:
+    """UnsupportedModelError where kernels cannot read a weight."""
+    for weight in program.weights:
+        check_packable(file.path, weight.name, weight.format)
+    for op in program.record(1, 1).operations:
+        if isinstance(op, MatMul | Embed) and op.weight.columns % PART_WEIGHTS:
+            field = f"length of the rows of tensor {op.weight.name}"
+            supported = [f"multiples of {PART_WEIGHTS} on a GPU", "any on executor 'reference'"]
+            raise UnsupportedModelError(file.path, field, op.weight.columns, supported)

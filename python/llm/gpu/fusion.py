@@ -20,8 +20,12 @@ from llm.gpu.operations import (
     SelectRows,
     Tensor,
 )
-from llm.gpu.steps import Attention, Epilogue, Product, Prologue, Step
+from llm.gpu.steps import MAX_SEGMENTS, Attention, Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
+
+
+class NoStepError(Exception):
+    """The architecture does something that the persistent kernel has no step for."""
 
 
 @dataclass(slots=True)
@@ -33,7 +37,7 @@ class Fusion:
     n_parts: int
 
     def fuse(self, tape: Tape) -> list[Step]:
-        """Raises ValueError at an operation that fits no step."""
+        """Raises NoStepError at an operation that fits no step."""
         steps: list[Step] = []
         operations = tape.operations
         at = 0
@@ -50,7 +54,7 @@ class Fusion:
                 at = self._take_norm(operations, at + 1, product)
             elif isinstance(op, RMSNorm) and op.residual is not None:
                 if x is None:
-                    raise ValueError("a residual without an embedding")
+                    raise NoStepError("a residual without an embedding")
                 kept = self.spare if x.offset != self.spare.offset else op.y
                 product = Product(Prologue.ADD_NORM, op.x.width, [], [], x=x, y=op.x, x_out=kept)
                 product.post_norm = op.weight
@@ -69,7 +73,7 @@ class Fusion:
             elif isinstance(op, MatMul):
                 product = Product(Prologue.PLAIN, op.x.width, [], [], x=op.x)
             else:
-                raise ValueError(f"no step does {type(op).__name__} here")
+                raise NoStepError(f"no step does {type(op).__name__} here")
             at = self._take_products(operations, at, product)
             if product.outputs[-1] == tape.logits:
                 product.epilogue = Epilogue.BEST
@@ -81,7 +85,7 @@ class Fusion:
             at += 1  # the only row
         norm = operations[at]
         if not isinstance(norm, RMSNorm) or norm.residual is not None:
-            raise ValueError(f"a norm should follow, not {type(norm).__name__}")
+            raise NoStepError(f"a norm should follow, not {type(norm).__name__}")
         product.norm, product.eps = norm.weight, norm.eps
         return at + 1
 
@@ -94,8 +98,10 @@ class Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y)
             at += 1
+        if len(product.weights) > MAX_SEGMENTS:
+            raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
         if not product.weights:
-            raise ValueError(f"a product should follow, not {type(first).__name__}")
+            raise NoStepError(f"a product should follow, not {type(first).__name__}")
         gate = operations[at] if at < len(operations) else None
         if isinstance(gate, GEGLU) and [gate.gate, gate.up] == product.outputs:
             product.epilogue = Epilogue.GEGLU
@@ -111,7 +117,7 @@ class Fusion:
             and isinstance(store, CacheStore)
             and isinstance(attend, Attend)
         ):
-            raise ValueError("attention should be two rotations, a store and the sums")
+            raise NoStepError("attention should be two rotations, a store and the sums")
         attention = Attention(
             q=rotate_q.x,
             k=rotate_k.x,

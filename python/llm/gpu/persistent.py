@@ -15,7 +15,7 @@ from llm.errors import DeviceError
 from llm.files.gguf import GgufFile
 from llm.gpu import state
 from llm.gpu.dispatch import DispatchExecutor
-from llm.gpu.fusion import Fusion
+from llm.gpu.fusion import Fusion, NoStepError
 from llm.gpu.kernels import PERSISTENT_SUBGROUPS, Kernel, pack_params, persistent_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.penalties import Penalties
@@ -39,12 +39,12 @@ class PersistentExecutor(DispatchExecutor):
     """See `Executor`. A dispatch executor where the device or the model allows no more."""
 
     def __init__(self, program: Program, device: RenderingDevice) -> None:
-        self._sizes = _Sizes(program.record(1, 1))
-        super().__init__(program, device, self._sizes.scratch_floats)
-        start = self._scratch.start
-        self._spare = Tensor(start, 1, self._sizes.width)
-        self._partials = start + self._sizes.width
-        self._best = self._partials + self._sizes.partial_floats
+        sizes = self._sizes = _sizes_of(program.record(1, 1))
+        super().__init__(program, device, sizes.scratch_floats if sizes else 0)
+        width, partial_floats = (sizes.width, sizes.partial_floats) if sizes else (0, 0)
+        self._spare = Tensor(self._scratch.start, 1, width)
+        self._partials = self._scratch.start + width
+        self._best = self._partials + partial_floats
         self._pipeline: Any = None
         self._shader: Any = None
         self._groups = 0  # resident together; 0: this executor is as good as dispatch
@@ -164,7 +164,9 @@ class PersistentExecutor(DispatchExecutor):
 
     def _prepare(self) -> None:
         """Compiles the kernel, finds how many groups are resident, packs the steps."""
-        kernel = self._sizes.kernel(self._device, len(self._shards), self._subgroup_size())
+        sizes = self._sizes
+        size = self._subgroup_size() if sizes else 0
+        kernel = sizes.kernel(self._device, len(self._shards), size) if sizes else None
         if kernel is None:
             return
         name = f"persistent {sorted(kernel.defines.items())}"
@@ -226,6 +228,14 @@ class PersistentExecutor(DispatchExecutor):
 
 class _GaveUpError(Exception):
     """A group did not come to a barrier in time."""
+
+
+def _sizes_of(tape: Tape) -> "_Sizes | None":
+    """None where the kernel has no steps for what the architecture does."""
+    try:
+        return _Sizes(tape)
+    except NoStepError:
+        return None
 
 
 class _Sizes:

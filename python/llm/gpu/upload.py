@@ -11,7 +11,7 @@ import numpy as np
 
 from llm.files.formats import FORMATS, BlockFormat
 from llm.files.gguf import GgufFile
-from llm.files.repack import PLANES, check_packable, pack_into
+from llm.files.repack import PLANES, pack_into
 from llm.gpu.placement import Layout, Placement
 from llm.gpu.program import Program
 from llm.gpu.rendering_device import RenderingDevice
@@ -30,10 +30,8 @@ def upload_weights(
 ) -> Generator[float, None, None]:
     """Fills the weight buffers; yields the fraction of bytes done after each slice.
 
-    Raises UnsupportedModelError for a format without planes, DeviceError for a refused upload.
+    Raises DeviceError for a refused upload.
     """
-    for weight in program.weights:
-        check_packable(file.path, weight.name, weight.format)
     staging = _Staging(device)
     total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
     done = 0

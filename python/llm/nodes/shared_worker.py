@@ -1,11 +1,11 @@
 """The one worker of this process, started when a node first needs it."""
 
-import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import godot
 from llm.generate.worker import Worker
+from llm.gpu.release import release_device
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -17,7 +17,7 @@ def shared_worker() -> Worker:
     """Main thread only. The engine's shutdown stops it and waits until everything is freed."""
     global _worker
     if _worker is None:
-        _worker = Worker(_load_model, _release_device)
+        _worker = Worker(_load_model, release_device)
         godot.on_shutdown(_worker.stop)
     return _worker
 
@@ -29,10 +29,3 @@ def _load_model(
     from llm.generate.model import load_model
 
     return load_model(path, executor=executor, context_length=context_length)
-
-
-def _release_device() -> None:
-    """The device belongs to the worker thread, and is freed on it."""
-    module = sys.modules.get("llm.gpu.rendering_device")
-    if module is not None:
-        module.close_device()

@@ -7,7 +7,7 @@ import pytest
 from support.tiny_gemma import FEED_FORWARD, LAYERS, WIDTH, write_tiny_gemma
 
 from llm.files.gguf import GgufFile
-from llm.gpu.fusion import Fusion
+from llm.gpu.fusion import Fusion, NoStepError
 from llm.gpu.operations import MatMul, Tensor
 from llm.gpu.placement import place
 from llm.gpu.steps import STEP_WORDS, Attention, Epilogue, Product, Prologue, Step
@@ -77,7 +77,14 @@ def test_windows_of_the_parts_to_join(tape: Tape) -> None:
 
 def test_an_operation_that_fits_no_step(tape: Tape) -> None:
     broken = Tape(1, 1, operations=[*tape.operations[:5], tape.operations[8]])
-    with pytest.raises(ValueError, match="no step does Attend here"):
+    with pytest.raises(NoStepError, match="no step does Attend here"):
+        fuse(broken)
+
+
+def test_more_products_of_one_input_than_a_step_holds(tape: Tape) -> None:
+    products = [op for op in tape.operations if isinstance(op, MatMul)][:3]
+    broken = Tape(1, 1, operations=[*tape.operations[:2], *products, products[0]])
+    with pytest.raises(NoStepError, match="4 products of one input; 3 fit"):
         fuse(broken)
 
 
