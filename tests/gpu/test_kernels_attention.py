@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.kernel_bench import KernelBench, Launch
 
-from llm.gpu import launches, state
+from llm.gpu import launches, launches_attend, state
 
 Q = 0
 Y = 1 << 19  # floats
@@ -66,13 +66,13 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> np.ndarray:
 def launches_of(case: Case, rows: int, source: dict[str, int], kind: str) -> list[Launch]:
     target = {"y": Y, "y_stride": case.heads * case.head_size + 4}
     if kind == "split":
-        parts = launches.attend_parts(case.heads, rows, is_cpu=False)
+        parts = launches_attend.attend_parts(case.heads, rows, is_cpu=False)
         merge = {"partials": PARTIALS, "head_size": case.head_size, "n_parts": parts, **target}
         return [
             ("attend_split", {**source, "partials": PARTIALS}, (parts, case.heads, rows)),
             ("attend_merge", merge, (case.heads, rows, 1)),
         ]
-    plan = launches.plan_attend(case.heads, case.kv_heads, rows, is_cpu=kind == "software")
+    plan = launches_attend.plan_attend(case.heads, case.kv_heads, rows, is_cpu=kind == "software")
     return [(plan.kernel, {**source, **target}, plan.groups)]
 
 
@@ -157,8 +157,8 @@ def test_cache_store(bench: KernelBench, width: int) -> None:
 
 def test_parts_fit_the_scratch() -> None:
     for heads, rows in [(4, 1), (4, 8), (32, 1), (64, 4), (300, 1)]:
-        parts = launches.attend_parts(heads, rows, is_cpu=False)
-        assert 1 <= parts <= launches.MAX_PARTS
-        assert launches.attend_scratch(heads, 256, rows, parts) == heads * rows * parts * 260
-    assert launches.attend_parts(4, 1, is_cpu=True) == 1
-    assert launches.attend_parts(4, state.MAX_ROWS, is_cpu=False) == 1
+        parts = launches_attend.attend_parts(heads, rows, is_cpu=False)
+        assert 1 <= parts <= launches_attend.MAX_PARTS
+        assert launches_attend.attend_scratch(heads, 256, rows, parts) == heads * rows * parts * 260
+    assert launches_attend.attend_parts(4, 1, is_cpu=True) == 1
+    assert launches_attend.attend_parts(4, state.MAX_ROWS, is_cpu=False) == 1

@@ -24,9 +24,6 @@ PART_WEIGHTS = 32  # weights that are decoded together; every width is a multipl
 ENOUGH_TILES = 128  # to keep a large GPU busy
 ARGMAX_CHUNK = 4096
 SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
-SPLIT_ROWS = 8  # most rows whose attention is cut along the cells
-SPLIT_GROUPS = 256  # groups that a split aims at: two for a multiprocessor of a large GPU
-MAX_PARTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class SearchStage:
 
 def thread_groups(kernel: str, threads: int, rows: int = 1) -> Groups:
     """For kernels with one thread for a value, word or part of each row."""
-    return (_ceil_div(threads, KERNELS[kernel].group_size), rows, 1)
+    return (ceil_div(threads, KERNELS[kernel].group_size), rows, 1)
 
 
 def embed_groups(format_name: str, width: int, rows: int) -> Groups:
@@ -69,33 +66,18 @@ def plan_product(
             kernel = f"matvec_{format_name}_{limit}"
             threads = _threads_per_row(height, width)
             rows_per_group = KERNELS[kernel].group_size // threads
-            return ProductPlan(kernel, threads, (_ceil_div(height, rows_per_group), 1, 1))
+            return ProductPlan(kernel, threads, (ceil_div(height, rows_per_group), 1, 1))
     return _plan_matmul(format_name, height, columns)
-
-
-@dataclass(frozen=True, slots=True)
-class AttendPlan:
-    kernel: str
-    groups: Groups
-
-
-def plan_attend(heads: int, kv_heads: int, rows: int, *, is_cpu: bool) -> AttendPlan:
-    """For one row, few heads share a group, so that there is a group for every processor."""
-    kernel = "attend_4"
-    if is_cpu:
-        kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
-    columns = rows * (heads // kv_heads)
-    return AttendPlan(kernel, (kv_heads, _ceil_div(columns, KERNELS[kernel].defines["COLUMNS"]), 1))
 
 
 def _plan_matmul(format_name: str, height: int, columns: int) -> ProductPlan:
     """The large tile reads less; the small one is for products that would leave much of a large
     GPU idle."""
     small, large = MATMUL_TILE_COLUMNS
-    rows = _ceil_div(height, MATMUL_TILE_ROWS)
-    is_large = columns > small and rows * _ceil_div(columns, large) >= ENOUGH_TILES
+    rows = ceil_div(height, MATMUL_TILE_ROWS)
+    is_large = columns > small and rows * ceil_div(columns, large) >= ENOUGH_TILES
     tile = large if is_large else small
-    return ProductPlan(f"matmul_{format_name}_{tile}", 1, (rows, _ceil_div(columns, tile), 1))
+    return ProductPlan(f"matmul_{format_name}_{tile}", 1, (rows, ceil_div(columns, tile), 1))
 
 
 def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPlan:
@@ -104,7 +86,7 @@ def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPla
     )
     kernel = f"matmul_rows_{format_name}_{limit}"
     rows_per_group = KERNELS[kernel].group_size * MATMUL_ROWS_ROWS
-    groups = (_ceil_div(height, rows_per_group), _ceil_div(columns, limit), 1)
+    groups = (ceil_div(height, rows_per_group), ceil_div(columns, limit), 1)
     return ProductPlan(kernel, 1, groups)
 
 
@@ -118,26 +100,14 @@ def _threads_per_row(height: int, width: int) -> int:
     return threads
 
 
-def attend_parts(heads: int, rows: int, *, is_cpu: bool) -> int:
-    """Into how many parts the cells of a row are cut; 1: attend.comp does without."""
-    if is_cpu or rows > SPLIT_ROWS:
-        return 1
-    return max(1, min(MAX_PARTS, SPLIT_GROUPS // (heads * rows)))
-
-
-def attend_scratch(heads: int, head_size: int, rows: int, parts: int) -> int:
-    """Floats of the work buffer that the partial sums of a split need."""
-    return rows * heads * parts * (head_size + 4)
-
-
 def argmax_scratch(count: int) -> int:
     """Floats of the work buffer that argmax_stages needs."""
-    return 2 * _ceil_div(count, ARGMAX_CHUNK)
+    return 2 * ceil_div(count, ARGMAX_CHUNK)
 
 
 def argmax_stages(values: int, count: int, scratch: int) -> list[SearchStage]:
     """The largest of `count` floats at `values` goes to the state's first pick."""
-    groups = _ceil_div(count, ARGMAX_CHUNK)
+    groups = ceil_div(count, ARGMAX_CHUNK)
     first = {"values": values, "ids": NONE, "count": count, "chunk": ARGMAX_CHUNK}
     if groups == 1:
         return [_stage("argmax", first, NONE, NONE, 1)]
@@ -150,7 +120,7 @@ def argmax_stages(values: int, count: int, scratch: int) -> list[SearchStage]:
 
 def top_k_scratch(count: int, k: int) -> int:
     """Floats of the work buffer that top_k_stages needs."""
-    return SEGMENTS + 2 * k + 4 * _ceil_div(count, TOP_K_CHUNK) * k
+    return SEGMENTS + 2 * k + 4 * ceil_div(count, TOP_K_CHUNK) * k
 
 
 def top_k_stages(values: int, count: int, k: int, scratch: int) -> list[SearchStage]:
@@ -170,10 +140,10 @@ def top_k_stages(values: int, count: int, k: int, scratch: int) -> list[SearchSt
         _top_k(maxima, NONE, SEGMENTS, k, NONE, bounds, bounds + k),
     ]
     threshold = bounds + k - 1
-    lists = bounds + 2 * k, bounds + 2 * k + 2 * _ceil_div(count, TOP_K_CHUNK) * k  # used in turn
+    lists = bounds + 2 * k, bounds + 2 * k + 2 * ceil_div(count, TOP_K_CHUNK) * k  # used in turn
     source, ids, n = values, NONE, count
     while n > TOP_K_CHUNK:
-        target, kept = lists[len(stages) % 2], _ceil_div(n, TOP_K_CHUNK) * k
+        target, kept = lists[len(stages) % 2], ceil_div(n, TOP_K_CHUNK) * k
         stages.append(_top_k(source, ids, n, k, threshold, target, target + kept))
         source, ids, n = target, target + kept, kept
     return [*stages, _top_k(source, ids, n, k, threshold, NONE, NONE)]
@@ -183,7 +153,7 @@ def _top_k(
     values: int, ids: int, count: int, k: int, threshold: int, out_values: int, out_ids: int
 ) -> SearchStage:
     params = {"values": values, "ids": ids, "count": count, "k": k, "threshold": threshold}
-    return _stage("top_k", params, out_values, out_ids, _ceil_div(count, TOP_K_CHUNK))
+    return _stage("top_k", params, out_values, out_ids, ceil_div(count, TOP_K_CHUNK))
 
 
 def _stage(
@@ -194,5 +164,5 @@ def _stage(
     )
 
 
-def _ceil_div(value: int, divisor: int) -> int:
+def ceil_div(value: int, divisor: int) -> int:
     return -(-value // divisor)

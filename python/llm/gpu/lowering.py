@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llm.gpu import launches, state
+from llm.gpu import launches, launches_attend, state
 from llm.gpu.kernels import pack_params
 from llm.gpu.launches import Groups, SearchStage
 from llm.gpu.operations import (
@@ -163,12 +163,12 @@ class Lowering:
             "window": op.window,
         }
         target = {"y": op.y.offset, "y_stride": op.y.width}
-        parts = launches.attend_parts(op.heads, rows, is_cpu=self._is_cpu)
+        parts = launches_attend.attend_parts(op.heads, rows, is_cpu=self._is_cpu)
         if parts == 1:
-            plan = launches.plan_attend(op.heads, op.kv_heads, rows, is_cpu=self._is_cpu)
+            plan = launches_attend.plan_attend(op.heads, op.kv_heads, rows, is_cpu=self._is_cpu)
             return [self._dispatch(op, plan.kernel, plan.groups, None, **source, **target)]
         partials = self._scratch.part(
-            launches.attend_scratch(op.heads, head_size, rows, parts), "partial attention"
+            launches_attend.attend_scratch(op.heads, head_size, rows, parts), "partial attention"
         )
         split = pack_params("attend_split", **source, partials=self._scratch.start)
         merge = pack_params(
@@ -239,10 +239,10 @@ def scratch_floats(tape: Tape, vocabulary: int, *, is_cpu: bool) -> int:
     )
     for op in tape.operations:
         if isinstance(op, Attend):
-            rows = min(op.q.rows, launches.SPLIT_ROWS)
-            parts = launches.attend_parts(op.heads, 1, is_cpu=is_cpu)
+            rows = min(op.q.rows, launches_attend.SPLIT_ROWS)
+            parts = launches_attend.attend_parts(op.heads, 1, is_cpu=is_cpu)
             size = op.q.width // op.heads
-            most = max(most, launches.attend_scratch(op.heads, size, rows, parts))
+            most = max(most, launches_attend.attend_scratch(op.heads, size, rows, parts))
     return most
 
 

@@ -9,7 +9,6 @@ from llm.gpu.launches import (
     SEGMENTS,
     argmax_scratch,
     argmax_stages,
-    plan_attend,
     plan_product,
     thread_groups,
     top_k_scratch,
@@ -63,17 +62,6 @@ def test_a_narrow_product_still_fills_a_large_gpu() -> None:
 )
 def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
     assert plan_product("q4_k", height, 512, columns, is_cpu=False).kernel == f"matmul_q4_k_{tile}"
-
-
-@pytest.mark.parametrize(("heads", "kv_heads"), [(4, 1), (8, 8), (32, 8), (6, 2)])
-@pytest.mark.parametrize("rows", [1, 8, 33, 256])
-@pytest.mark.parametrize("is_cpu", [True, False])
-def test_plan_attend(heads: int, kv_heads: int, rows: int, is_cpu: bool) -> None:
-    plan = plan_attend(heads, kv_heads, rows, is_cpu=is_cpu)
-    columns = KERNELS[plan.kernel].defines["COLUMNS"]
-    across, down, _ = plan.groups
-    assert across == kv_heads
-    assert (down - 1) * columns < rows * heads // kv_heads <= down * columns
 
 
 def test_thread_groups() -> None:
