@@ -91,7 +91,7 @@ class DispatchExecutor:
         self._buffers: list[Any] = []
         try:
             for what, size in sizes.items():
-                self._buffers.append(device.buffer(size, what))
+                self._buffers.append(device.buffer(size, what, addressed=True))
         except BaseException:
             self.close()
             raise

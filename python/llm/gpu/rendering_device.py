@@ -17,6 +17,8 @@ from llm.errors import DeviceError, DeviceMemoryError
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
 LIMIT_SHARED_MEMORY = 27  # RenderingDevice.LIMIT_MAX_COMPUTE_SHARED_MEMORY_SIZE
 COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
+DEVICE_ADDRESS = 1  # RenderingDevice.BUFFER_CREATION_DEVICE_ADDRESS_BIT
+SUPPORTS_ADDRESSES = 6  # RenderingDevice.SUPPORTS_BUFFER_DEVICE_ADDRESS
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
 
@@ -31,13 +33,22 @@ class RenderingDevice:
         self.name: str = device.get_device_name()
         self.is_cpu = any(driver in self.name.lower() for driver in SOFTWARE_DRIVERS)
 
-    def buffer(self, size: int, what: str) -> Any:
-        """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused."""
+    @property
+    def has_addresses(self) -> bool:
+        """Whether kernels can read buffers through their addresses."""
+        return bool(self._device.has_feature(SUPPORTS_ADDRESSES))
+
+    def buffer(self, size: int, what: str, *, addressed: bool = False) -> Any:
+        """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused.
+
+        `addressed` ones have an address() where the device has addresses; elsewhere they are plain.
+        """
         if size > MAX_BUFFER_BYTES:
             raise DeviceMemoryError(
                 f"{what} needs {size:,} bytes in one buffer; at most {MAX_BUFFER_BYTES:,} are safe"
             )
-        made = self._device.storage_buffer_create(size)
+        creation = DEVICE_ADDRESS if addressed and self.has_addresses else 0
+        made = self._device.storage_buffer_create(size, PackedByteArray(), 0, creation)
         if not made.is_valid():
             used = self._device.get_memory_usage(2)
             raise DeviceMemoryError(
@@ -45,6 +56,16 @@ class RenderingDevice:
                 "pick a smaller model or a shorter context_length"
             )
         return made
+
+    def address(self, buffer: Any) -> int:
+        """Where an addressed buffer begins, as kernels name it (a GLSL buffer_reference).
+
+        Kernels read and write there unseen by Godot, which orders such a dispatch only by the
+        buffers that are bound. Raises DeviceError where the device has no addresses.
+        """
+        if not self.has_addresses:
+            raise DeviceError(f"{self.name} has no buffer addresses")
+        return int(self._device.buffer_get_device_address(buffer))
 
     def staging(self, size: int) -> PackedByteArray:
         """Engine memory of `size` bytes that write() takes; its view() is writable."""
