@@ -1,4 +1,4 @@
-// y[c, m] = sum over k of weight[m, k] * x[c, k]
+// y[c, m] = residual[c, m] + sum over k of weight[m, k] * x[c, k]
 //
 // One group for a tile of TILE_ROWS rows m and TILE_COLUMNS columns c; a thread sums 4 by 4. For
 // each part of 32 weights, some threads decode a row's part and others bring a column's part of x;
@@ -110,7 +110,8 @@ void main() {
 		for (uint j = 0u; j < 4u; j++) {
 			const uint y_row = first_row + row_vector * 4u + j;
 			if (y_column < n_columns && y_row < params.height) {
-				work[params.y + y_column * params.height + y_row] = sums[c][j];
+				const uint at = y_column * params.height + y_row;
+				work[params.y + at] = with_residual(at, sums[c][j]);
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// y[c, m] = sum over k of weight[m, k] * x[c, k]
+// y[c, m] = residual[c, m] + sum over k of weight[m, k] * x[c, k]
 //
 // One thread for ROWS rows m and COLUMNS columns c. All threads of a group read the same x at the
 // same time, so that a driver which runs them as the lanes of a vector loads it once; there is no
@@ -71,7 +71,8 @@ void main() {
 		const uint row = first_row + r * GROUP_SIZE;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			if (row < params.height && first_column + c < n_columns) {
-				work[params.y + (first_column + c) * params.height + row] = sums[c][r];
+				const uint at = (first_column + c) * params.height + row;
+				work[params.y + at] = with_residual(at, sums[c][r]);
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// y[c, m] = sum over k of weight[m, k] * x[c, k], for at most COLUMNS columns c
+// y[c, m] = residual[c, m] + sum over k of weight[m, k] * x[c, k], for at most COLUMNS columns c
 //
 // threads_per_row neighbouring threads share a row m, part by part, so that a group reads whole
 // stretches of the weights. A weight is decoded once for all columns. Sums in float32.
@@ -80,7 +80,8 @@ void main() {
 			sum += partial[c][j * rows_per_group + i % rows_per_group];
 		}
 		if (m < params.height) {
-			work[params.y + c * params.height + m] = sum;
+			const uint at = c * params.height + m;
+			work[params.y + at] = with_residual(at, sum);
 		}
 	}
 }

@@ -10,7 +10,8 @@ from llm.gpu.kernels import FORMAT_IDS
 from llm.gpu.launches import embed_groups, plan_product
 
 X = 0
-Y = 1 << 20  # floats
+RESIDUAL = 1 << 19  # floats
+Y = 1 << 20
 UNTOUCHED = np.float32(-7.5)
 # Of the sum of magnitudes: 60 roundings to float32, in whatever order the sum is made.
 TOLERANCE = 60 * 2.0**-24
@@ -21,13 +22,21 @@ LARGE_BLOCKS = ("q4_k", "q6_k")
 
 
 def product(
-    bench: KernelBench, name: str, blocks: np.ndarray, x: np.ndarray, most: int, *, is_cpu: bool
+    bench: KernelBench,
+    name: str,
+    blocks: np.ndarray,
+    x: np.ndarray,
+    most: int,
+    *,
+    is_cpu: bool,
+    residual: int = state.NONE,
 ) -> np.ndarray:
     """y (columns, M) for x (columns, K), recorded for at most `most` columns."""
     height, (columns, width) = len(blocks), x.shape
     plan = plan_product(name, height, width, most, is_cpu=is_cpu)
     bench.put("work", X, x)
-    bench.put("work", Y, np.full((columns + 1) * height, UNTOUCHED))
+    if residual != Y:
+        bench.put("work", Y, np.full((columns + 1) * height, UNTOUCHED))
     bench.put_state(ROWS=0, OUTPUTS=columns)
     params = {
         "planes": bench.put_weights(name, blocks),
@@ -35,6 +44,7 @@ def product(
         "width": width,
         "x": X,
         "y": Y,
+        "residual": residual,
         "count_at": state.OUTPUTS,
         "threads_per_row": plan.threads_per_row,
     }
@@ -64,6 +74,21 @@ def test_product(bench: KernelBench, name: str, columns: int, most: int, is_cpu:
         x = source.standard_normal((columns, width)).astype(np.float32)
         found = product(bench, name, blocks, x, most, is_cpu=is_cpu)
         check(found, expand(name, blocks), x)
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize("at", [RESIDUAL, Y], ids=["apart", "in place"])
+@pytest.mark.parametrize("columns", [1, 5, 40])
+def test_residual(bench: KernelBench, columns: int, at: int, is_cpu: bool) -> None:
+    source = np.random.default_rng(columns)
+    blocks = random_blocks("q4_k", 37, 768, source)
+    x = source.standard_normal((columns, 768)).astype(np.float32)
+    added = source.standard_normal((columns, 37)).astype(np.float32)
+    bench.put("work", at, np.vstack((added, np.full((1, 37), UNTOUCHED))))
+    found = product(bench, "q4_k", blocks, x, columns, is_cpu=is_cpu, residual=at)
+    # a residual is one more term of the sum
+    with_one = np.hstack((expand("q4_k", blocks), np.eye(37)))
+    check(found, with_one, np.hstack((x, added)))
 
 
 @pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])

@@ -6,6 +6,7 @@ from support.kernel_bench import KernelBench
 
 from llm.gpu import state
 from llm.gpu.launches import thread_groups
+from llm.gpu.operations import Activation, Pairing
 
 X = 0
 Y = 1 << 19  # floats
@@ -67,18 +68,28 @@ def test_rms_norm_in_place(bench: KernelBench) -> None:
     assert np.allclose(bench.floats(X, 7, 640), normalised(x, np.ones(640)), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize(("head_size", "heads"), [(6, 3), (64, 1), (256, 4), (512, 2)])
+@pytest.mark.parametrize(
+    ("head_size", "turned", "heads"),
+    [(6, 6, 3), (10, 4, 3), (64, 64, 1), (200, 134, 5), (256, 256, 4), (512, 512, 2)],
+)
+@pytest.mark.parametrize("pairing", Pairing)
 @pytest.mark.parametrize("base", [1e4, 1e6])
 @pytest.mark.parametrize("has_norm", [True, False])
 def test_rotate(
-    bench: KernelBench, head_size: int, heads: int, base: float, has_norm: bool
+    bench: KernelBench,
+    head_size: int,
+    turned: int,
+    heads: int,
+    pairing: Pairing,
+    base: float,
+    has_norm: bool,
 ) -> None:
     source = np.random.default_rng(head_size)
     positions = [0, 1, 511, 32767, 131071, 4095, 4096]
     rows, width = len(positions), heads * head_size
     x = source.standard_normal((rows, heads, head_size)).astype(np.float32)
     weight = source.uniform(0.5, 2.0, head_size).astype(np.float32)
-    turns = base ** (-2.0 * np.arange(head_size // 2) / head_size) / (2.0 * np.pi)
+    turns = base ** (-2.0 * np.arange(turned // 2) / turned) / (2.0 * np.pi)
     high = turns.astype(np.float32)
     low = (turns - high).astype(np.float32)
     stride = width + 8  # what lies between rows stays as it is
@@ -93,6 +104,8 @@ def test_rotate(
         "table": TABLE,
         "heads": heads,
         "head_size": head_size,
+        "turned": turned,
+        "pairing": int(pairing),
         "x": X,
         "stride": stride,
         "eps": EPS,
@@ -103,21 +116,23 @@ def test_rotate(
 
     wide = normalised(x, weight) if has_norm else x.astype(np.float64)
     angle = 2.0 * np.pi * ((np.array(positions)[:, None] * turns) % 1.0)[:, None, :]
-    first, second = np.split(wide, 2, axis=2)
-    expected = 0.0625 * np.concatenate(
-        (
-            first * np.cos(angle) - second * np.sin(angle),
-            first * np.sin(angle) + second * np.cos(angle),
-        ),
-        axis=2,
-    )
+    # a pair as a complex number
+    if pairing is Pairing.HALVES:
+        pairs = wide[:, :, : turned // 2] + 1j * wide[:, :, turned // 2 : turned]
+    else:
+        pairs = wide[:, :, 0:turned:2] + 1j * wide[:, :, 1:turned:2]
+    pairs *= np.exp(1j * angle)
+    parts = np.stack((pairs.real, pairs.imag), axis=2 if pairing is Pairing.HALVES else 3)
+    parts = parts.reshape(rows, heads, turned)
+    expected = 0.0625 * np.concatenate((parts, wide[:, :, turned:]), axis=2)
     # an angle may be off by 2^-24 turns, whatever the position
     assert np.abs(found[:rows, :width] - expected.reshape(rows, width)).max() < 4e-7
     assert (found[:rows, width:] == UNTOUCHED).all()
     assert (found[rows] == UNTOUCHED).all()
 
 
-def test_geglu(bench: KernelBench) -> None:
+@pytest.mark.parametrize("activation", Activation)
+def test_gated_unit(bench: KernelBench, activation: Activation) -> None:
     source = np.random.default_rng(2)
     edges = [0.0, -0.0, 5.0, -5.0, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 3e38, -3e38]
     gate = np.concatenate((4.0 * source.standard_normal(1001), edges)).astype(np.float32)
@@ -127,12 +142,15 @@ def test_geglu(bench: KernelBench) -> None:
     bench.put("work", RESIDUAL, up)
     bench.put("work", Y, np.full((4, width), UNTOUCHED))
     bench.put_state(ROWS=3)
-    params = {"gate": X, "up": RESIDUAL, "y": Y, "width": width}
-    bench.run([("geglu", params, thread_groups("geglu", width, 4))])
+    params = {"gate": X, "up": RESIDUAL, "y": Y, "width": width, "activation": int(activation)}
+    bench.run([("gated_unit", params, thread_groups("gated_unit", width, 4))])
     found = bench.floats(Y, 4, width)
     wide = np.stack((gate, gate[::-1], gate)).astype(np.float64)
-    inner = np.sqrt(2.0 / np.pi) * (wide + 0.044715 * wide**3)
-    expected = 0.5 * wide * (1.0 + np.tanh(inner)) * up
+    if activation is Activation.GELU:
+        inner = np.sqrt(2.0 / np.pi) * (wide + 0.044715 * wide**3)
+        expected = 0.5 * wide * (1.0 + np.tanh(inner)) * up
+    else:
+        expected = 0.5 * wide * (1.0 + np.tanh(0.5 * wide)) * up
     # relative, but for the tail where tanh has left nothing of 1 + tanh
     assert np.allclose(found[:3], expected, rtol=1e-6, atol=2e-7)
     assert (found[3] == UNTOUCHED).all()

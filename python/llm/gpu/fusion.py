@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm.gpu.operations import (
-    GEGLU,
+    Activation,
     Attend,
     CacheStore,
     Embed,
+    GatedUnit,
     MatMul,
     Operation,
+    Pairing,
     RMSNorm,
     Rotate,
     SelectRows,
@@ -95,6 +97,8 @@ class Fusion:
             op = operations[at]
             if not (isinstance(op, MatMul) and isinstance(first, MatMul) and op.x == first.x):
                 break
+            if op.residual is not None:
+                raise NoStepError("no step adds a residual to a product")
             product.weights.append(op.weight)
             product.outputs.append(op.y)
             at += 1
@@ -103,7 +107,9 @@ class Fusion:
         if not product.weights:
             raise NoStepError(f"a product should follow, not {type(first).__name__}")
         gate = operations[at] if at < len(operations) else None
-        if isinstance(gate, GEGLU) and [gate.gate, gate.up] == product.outputs:
+        if isinstance(gate, GatedUnit) and [gate.gate, gate.up] == product.outputs:
+            if gate.activation is not Activation.GELU:
+                raise NoStepError(f"no step does {gate.activation.name}")
             product.epilogue = Epilogue.GEGLU
             product.outputs[0] = gate.y
             at += 1
@@ -118,6 +124,12 @@ class Fusion:
             and isinstance(attend, Attend)
         ):
             raise NoStepError("attention should be two rotations, a store and the sums")
+        for rotate in (rotate_q, rotate_k):
+            if (
+                rotate.pairing is not Pairing.HALVES
+                or rotate.turned * rotate.heads < rotate.x.width
+            ):
+                raise NoStepError("attention rotates whole heads, as pairs (i, i + D/2)")
         attention = Attention(
             q=rotate_q.x,
             k=rotate_k.x,

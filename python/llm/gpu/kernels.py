@@ -37,6 +37,7 @@ PRODUCT: Params = {
     "width": "I",
     "x": "I",
     "y": "I",
+    "residual": "I",
     "count_at": "I",
     "threads_per_row": "I",
 }
@@ -94,6 +95,8 @@ KERNELS: dict[str, Kernel] = {
             "table": "I",
             "heads": "I",
             "head_size": "I",
+            "turned": "I",
+            "pairing": "I",
             "x": "I",
             "stride": "I",
             "eps": "f",
@@ -128,7 +131,11 @@ KERNELS: dict[str, Kernel] = {
         256,
         {"partials": "I", "y": "I", "y_stride": "I", "head_size": "I", "n_parts": "I"},
     ),
-    "geglu": Kernel("geglu.comp", 64, {"gate": "I", "up": "I", "y": "I", "width": "I"}),
+    "gated_unit": Kernel(
+        "gated_unit.comp",
+        64,
+        {"gate": "I", "up": "I", "y": "I", "width": "I", "activation": "I"},
+    ),
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
     "penalize": Kernel(
         "penalize.comp",

@@ -12,10 +12,10 @@ from llm.gpu.kernels import pack_params
 from llm.gpu.launches import Groups, SearchStage
 from llm.gpu.operations import (
     FLOAT_BYTES,
-    GEGLU,
     Attend,
     CacheStore,
     Embed,
+    GatedUnit,
     MatMul,
     Operation,
     Region,
@@ -96,7 +96,7 @@ class Lowering:
             width=op.x.width,
             x=op.x.offset,
             y=op.y.offset,
-            residual=state.NONE if op.residual is None else op.residual.offset,
+            residual=_offset(op.residual),
             eps=op.eps,
             count_at=int(op.count),
         )
@@ -116,6 +116,7 @@ class Lowering:
             width=weight.columns,
             x=op.x.offset,
             y=op.y.offset,
+            residual=_offset(op.residual),
             count_at=int(op.count),
             threads_per_row=plan.threads_per_row,
         )
@@ -131,6 +132,8 @@ class Lowering:
             table=self._planes(op.table)[0],
             heads=op.heads,
             head_size=op.x.width // op.heads,
+            turned=op.turned,
+            pairing=int(op.pairing),
             x=op.x.offset,
             stride=op.x.width,
             eps=op.eps,
@@ -183,15 +186,16 @@ class Lowering:
             Dispatch("attend_merge", merge, (op.heads, rows, 1), 0, (partials,), op.writes),
         ]
 
-    def _geglu(self, op: GEGLU) -> Dispatch:
+    def _gated_unit(self, op: GatedUnit) -> Dispatch:
         return self._dispatch(
             op,
-            "geglu",
-            launches.thread_groups("geglu", op.y.width, op.y.rows),
+            "gated_unit",
+            launches.thread_groups("gated_unit", op.y.width, op.y.rows),
             gate=op.gate.offset,
             up=op.up.offset,
             y=op.y.offset,
             width=op.y.width,
+            activation=int(op.activation),
         )
 
     def _select_rows(self, op: SelectRows) -> Dispatch:
@@ -227,9 +231,13 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
     Attend: Lowering._attend,
-    GEGLU: Lowering._geglu,
+    GatedUnit: Lowering._gated_unit,
     SelectRows: Lowering._select_rows,
 }
+
+
+def _offset(tensor: Tensor | None) -> int:
+    return state.NONE if tensor is None else tensor.offset
 
 
 def scratch_floats(tape: Tape, vocabulary: int, *, is_cpu: bool) -> int:

@@ -19,6 +19,20 @@ class Count(IntEnum):
     OUTPUTS = 1  # rows whose logits are wanted
 
 
+class Pairing(IntEnum):
+    """Which two values of a head a rotary embedding turns as a pair; the kernel's own numbers."""
+
+    HALVES = 0  # (i, i + turned/2), as GPT-NeoX pairs them
+    ADJACENT = 1  # (2i, 2i + 1), as RoFormer does
+
+
+class Activation(IntEnum):
+    """What a gated unit does to its gate; the kernel's own numbers."""
+
+    GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
+    SILU = 1  # g / (1 + exp(-g))
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """A range of bytes of one buffer, for finding out which operations must wait for which."""
@@ -115,16 +129,20 @@ class RMSNorm:
 
 @dataclass(frozen=True, slots=True)
 class MatMul:
-    """y[r, m] = sum over k of weight[m, k] * x[r, k]"""
+    """y[r, m] = residual[r, m] + sum over k of weight[m, k] * x[r, k]; no residual where None.
+
+    The residual may be y itself, but not overlap it otherwise; x must not overlap y.
+    """
 
     weight: Weight  # (M, K)
     x: Tensor  # (T or O, K)
     y: Tensor  # (T or O, M)
+    residual: Tensor | None  # (T or O, M)
     count: Count
 
     @property
     def reads(self) -> tuple[Region, ...]:
-        return (self.x.region,)
+        return (self.x.region,) if self.residual is None else (self.x.region, self.residual.region)
 
     @property
     def writes(self) -> tuple[Region, ...]:
@@ -135,17 +153,22 @@ class MatMul:
 class Rotate:
     """In place, by heads: RMS norm (where `norm` is given), rotary embedding, then times `scale`.
 
-    Pairs are (i, i + D/2). `table` holds for each pair the turns a position makes, as a sum of two
-    floats, so that position * turns stays exact where one float would lose the fraction.
-    Source: Su et al. 2021, RoFormer; the pairing is GPT-NeoX's.
+    The first `turned` values of a head are rotated; those after them are not. `table` holds for
+    each pair the turns a position makes, as a sum of two floats, so that position * turns stays
+    exact where one float would lose the fraction. Source: Su et al. 2021, RoFormer.
     """
 
     norm: Weight | None  # (1, D)
-    table: Weight  # (D/2, 2)
+    table: Weight  # (turned/2, 2)
     x: Tensor  # (T, heads*D)
     heads: int
+    pairing: Pairing
     eps: float
     scale: float
+
+    @property
+    def turned(self) -> int:
+        return 2 * self.table.rows
 
     @property
     def reads(self) -> tuple[Region, ...]:
@@ -198,12 +221,13 @@ class Attend:
 
 
 @dataclass(frozen=True, slots=True)
-class GEGLU:
-    """y = gelu(gate) * up, with the tanh form of gelu. Source: Shazeer 2020, GLU Variants."""
+class GatedUnit:
+    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
 
     gate: Tensor
     up: Tensor
     y: Tensor
+    activation: Activation
 
     @property
     def reads(self) -> tuple[Region, ...]:
@@ -230,4 +254,4 @@ class SelectRows:
         return (self.y.region,)
 
 
-Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GEGLU | SelectRows
+Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows

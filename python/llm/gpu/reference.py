@@ -17,14 +17,16 @@ from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.memory import require_ram
 from llm.gpu.operations import (
-    GEGLU,
+    Activation,
     Attend,
     CacheSlab,
     CacheStore,
     Count,
     Embed,
+    GatedUnit,
     MatMul,
     Operation,
+    Pairing,
     RMSNorm,
     Rotate,
     SelectRows,
@@ -153,21 +155,29 @@ class ReferenceExecutor:
     def _matmul(self, op: MatMul) -> None:
         rows = self._rows(op.count)
         weight = self._weights[op.weight.name]  # (M, K)
-        np.matmul(self._view(op.x, rows), weight.T, out=self._view(op.y, rows))
+        if op.residual is None:
+            np.matmul(self._view(op.x, rows), weight.T, out=self._view(op.y, rows))
+        else:
+            product = self._view(op.x, rows) @ weight.T  # (rows, M)
+            np.add(self._view(op.residual, rows), product, out=self._view(op.y, rows))
 
     def _rotate(self, op: Rotate) -> None:
         x = self._view(op.x)
         heads = x.reshape(len(x), op.heads, -1)  # (T, heads, D)
         if op.norm is not None:
             heads = _normalize(heads, op.eps) * self._weights[op.norm.name][0]
-        turns = self._weights[op.table.name].astype(np.float64).sum(axis=1)  # (D/2,)
+        turns = self._weights[op.table.name].astype(np.float64).sum(axis=1)  # (pairs,)
         angle = 2.0 * np.pi * ((np.asarray(self._batch.positions)[:, None] * turns) % 1.0)
-        cosine = np.cos(angle).astype(np.float32)[:, None, :]  # (T, 1, D/2)
-        sine = np.sin(angle).astype(np.float32)[:, None, :]  # (T, 1, D/2)
-        first, second = np.split(heads, 2, axis=2)  # (T, heads, D/2) each
-        rotated = np.concatenate(
-            (first * cosine - second * sine, first * sine + second * cosine), axis=2
-        )
+        cosine = np.cos(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+        sine = np.sin(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+        if op.pairing is Pairing.ADJACENT:
+            firsts, seconds = slice(0, op.turned, 2), slice(1, op.turned, 2)
+        else:
+            firsts, seconds = slice(op.turned // 2), slice(op.turned // 2, op.turned)
+        first, second = heads[:, :, firsts], heads[:, :, seconds]  # (T, heads, pairs) each
+        rotated = heads.copy()  # (T, heads, D)
+        rotated[:, :, firsts] = first * cosine - second * sine
+        rotated[:, :, seconds] = first * sine + second * cosine
         x[:] = (rotated * np.float32(op.scale)).reshape(x.shape)
 
     def _cache_store(self, op: CacheStore) -> None:
@@ -200,10 +210,14 @@ class ReferenceExecutor:
             np.exp(scores, out=scores)
             y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
 
-    def _geglu(self, op: GEGLU) -> None:
+    def _gated_unit(self, op: GatedUnit) -> None:
         gate = self._view(op.gate)
-        inner = GELU_SCALE * (gate + GELU_CUBIC * (gate * gate * gate))  # ** is 20 times slower
-        self._view(op.y)[:] = 0.5 * gate * (1.0 + np.tanh(inner)) * self._view(op.up)
+        if op.activation is Activation.SILU:
+            activated = gate / (1.0 + np.exp(-gate))
+        else:
+            inner = GELU_SCALE * (gate + GELU_CUBIC * (gate * gate * gate))  # ** is 20 times slower
+            activated = 0.5 * gate * (1.0 + np.tanh(inner))
+        self._view(op.y)[:] = activated * self._view(op.up)
 
     def _select_rows(self, op: SelectRows) -> None:
         outputs = np.asarray(self._batch.outputs, np.int64)
@@ -231,7 +245,7 @@ _RUN: dict[type[Operation], Callable[[ReferenceExecutor, Any], None]] = {
     Rotate: ReferenceExecutor._rotate,
     CacheStore: ReferenceExecutor._cache_store,
     Attend: ReferenceExecutor._attend,
-    GEGLU: ReferenceExecutor._geglu,
+    GatedUnit: ReferenceExecutor._gated_unit,
     SelectRows: ReferenceExecutor._select_rows,
 }
 

@@ -7,14 +7,16 @@ run stands in the state buffer, so the tape stays the same from token to token.
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
-    GEGLU,
+    Activation,
     Attend,
     CacheSlab,
     CacheStore,
     Count,
     Embed,
+    GatedUnit,
     MatMul,
     Operation,
+    Pairing,
     RMSNorm,
     Rotate,
     SelectRows,
@@ -62,10 +64,20 @@ class Tape:
             _same("rms_norm residual width", residual.width, y.width)
         self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
 
-    def matmul(self, weight: Weight, x: Tensor, y: Tensor, *, count: Count = Count.ROWS) -> None:
+    def matmul(
+        self,
+        weight: Weight,
+        x: Tensor,
+        y: Tensor,
+        *,
+        residual: Tensor | None = None,
+        count: Count = Count.ROWS,
+    ) -> None:
         _same(f"{weight.name} columns", weight.columns, x.width)
         _same(f"{weight.name} rows", weight.rows, y.width)
-        self.operations.append(MatMul(weight, x, y, count))
+        if residual is not None:
+            _same(f"{weight.name} residual width", residual.width, y.width)
+        self.operations.append(MatMul(weight, x, y, residual, count))
 
     def rotate(
         self,
@@ -73,14 +85,17 @@ class Tape:
         table: Weight,
         *,
         heads: int,
-        norm: Weight | None,
-        eps: float,
+        pairing: Pairing,
+        norm: Weight | None = None,
+        eps: float = 0.0,
         scale: float = 1.0,
     ) -> None:
-        _same("rotate table", table.rows * 2 * heads, x.width)
+        """`eps` is the norm's. A table of fewer than D/2 pairs leaves the rest of a head as is."""
+        if x.width % heads or 2 * table.rows * heads > x.width:
+            raise ValueError(f"rotate: {table.rows} pairs, {heads} heads, width {x.width}")
         if norm is not None:
             _same("rotate norm", norm.columns * heads, x.width)
-        self.operations.append(Rotate(norm, table, x, heads, eps, scale))
+        self.operations.append(Rotate(norm, table, x, heads, pairing, eps, scale))
 
     def cache_store(self, k: Tensor, v: Tensor, cache: CacheSlab) -> None:
         _same("cache key width", k.width, cache.width)
@@ -96,10 +111,10 @@ class Tape:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
         self.operations.append(Attend(q, cache, y, heads, kv_heads, window))
 
-    def geglu(self, gate: Tensor, up: Tensor, y: Tensor) -> None:
-        _same("geglu width", gate.width, up.width)
-        _same("geglu output width", gate.width, y.width)
-        self.operations.append(GEGLU(gate, up, y))
+    def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
+        _same("gated_unit width", gate.width, up.width)
+        _same("gated_unit output width", gate.width, y.width)
+        self.operations.append(GatedUnit(gate, up, y, activation))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

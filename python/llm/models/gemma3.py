@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from llm.errors import ModelFileError
 from llm.files.gguf import GgufFile
-from llm.gpu.operations import CacheSlab, Count, Weight
+from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
 from llm.models.rope import rope_table, rope_weight
@@ -186,9 +186,17 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             tape.matmul(block.k, h, k)
             tape.matmul(block.v, h, v)
             tape.rotate(
-                q, rope, heads=cfg.n_heads, norm=block.q_norm, eps=eps, scale=cfg.query_scale
+                q,
+                rope,
+                heads=cfg.n_heads,
+                pairing=Pairing.HALVES,
+                norm=block.q_norm,
+                eps=eps,
+                scale=cfg.query_scale,
             )
-            tape.rotate(k, rope, heads=cfg.n_kv_heads, norm=block.k_norm, eps=eps)
+            tape.rotate(
+                k, rope, heads=cfg.n_kv_heads, pairing=Pairing.HALVES, norm=block.k_norm, eps=eps
+            )
             tape.cache_store(k, v, slabs[layer])
             tape.attend(
                 q, slabs[layer], mixed, heads=cfg.n_heads, kv_heads=cfg.n_kv_heads, window=window
@@ -199,7 +207,7 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             tape.rms_norm(block.ffn_norm, x, h, eps)
             tape.matmul(block.gate, h, gate)
             tape.matmul(block.up, h, up)
-            tape.geglu(gate, up, gate)
+            tape.gated_unit(gate, up, gate, Activation.GELU)
             tape.matmul(block.down, gate, y)
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
 

@@ -1,6 +1,8 @@
 """A tape becomes five steps a layer, and each step knows its operands."""
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,11 +10,12 @@ from support.tiny_gemma import FEED_FORWARD, LAYERS, WIDTH, write_tiny_gemma
 
 from llm.files.gguf import GgufFile
 from llm.gpu.fusion import Fusion, NoStepError
-from llm.gpu.operations import MatMul, Tensor
+from llm.gpu.operations import Activation, GatedUnit, MatMul, Pairing, Rotate, Tensor, Weight
 from llm.gpu.placement import place
 from llm.gpu.steps import STEP_WORDS, Attention, Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
 from llm.models.registry import Limits, make_program
+from llm.models.weights import F32
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +89,25 @@ def test_more_products_of_one_input_than_a_step_holds(tape: Tape) -> None:
     broken = Tape(1, 1, operations=[*tape.operations[:2], *products, products[0]])
     with pytest.raises(NoStepError, match="4 products of one input; 3 fit"):
         fuse(broken)
+
+
+def broken_at(tape: Tape, kind: type, **changes: Any) -> Tape:
+    """The tape with the first operation of a kind changed."""
+    at = next(at for at, op in enumerate(tape.operations) if isinstance(op, kind))
+    changed = replace(tape.operations[at], **changes)
+    return Tape(1, 1, operations=[*tape.operations[:at], changed, *tape.operations[at + 1 :]])
+
+
+def test_what_other_architectures_do(tape: Tape) -> None:
+    product = next(op for op in tape.operations if isinstance(op, MatMul))
+    with pytest.raises(NoStepError, match="no step adds a residual to a product"):
+        fuse(broken_at(tape, MatMul, residual=product.y))
+    with pytest.raises(NoStepError, match="no step does SILU"):
+        fuse(broken_at(tape, GatedUnit, activation=Activation.SILU))
+    with pytest.raises(NoStepError, match="rotates whole heads, as pairs"):
+        fuse(broken_at(tape, Rotate, pairing=Pairing.ADJACENT))
+    with pytest.raises(NoStepError, match="rotates whole heads, as pairs"):
+        fuse(broken_at(tape, Rotate, table=Weight("short", F32, 16, 2)))
 
 
 def test_packing(file: GgufFile, tape: Tape) -> None:

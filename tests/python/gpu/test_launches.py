@@ -65,8 +65,8 @@ def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
 
 
 def test_thread_groups() -> None:
-    assert thread_groups("geglu", 64, 3) == (1, 3, 1)
-    assert thread_groups("geglu", 65) == (2, 1, 1)
+    assert thread_groups("gated_unit", 64, 3) == (1, 3, 1)
+    assert thread_groups("gated_unit", 65) == (2, 1, 1)
 
 
 @pytest.mark.parametrize("count", [1, 4096, 4097, 262144, 1_000_003])
