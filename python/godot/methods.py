@@ -41,8 +41,10 @@ class EngineMethod:
         function: Any = make_method(self._class_name, self._name, *self._data)
         if self._data[1] & api.STATIC:
             function = staticmethod(function)
-        home = next(cls for cls in owner.__mro__ if cls.__dict__.get(self._name) is self)
-        setattr(home, self._name, function)
+        # No class has it any more where another thread was faster.
+        homes = [cls for cls in owner.__mro__ if cls.__dict__.get(self._name) is self]
+        for home in homes:
+            setattr(home, self._name, function)
         return function.__get__(instance, owner)
 
 

@@ -95,6 +95,25 @@ def test_a_method_whose_hash_differs_is_refused_by_name() -> None:
         method_bind("Node", "add_child", 12345)
 
 
+def test_a_method_that_two_threads_reach_first_is_a_method_for_both() -> None:
+    import godot.api
+    from godot.methods import EngineMethod
+
+    class Named(Resource):
+        pass
+
+    unused = EngineMethod(
+        "Resource", "get_name", godot.api.members_of("Resource").methods["get_name"]
+    )
+    Named.get_name = unused  # type: ignore[assignment]
+    resource = Resource()
+    first = unused.__get__(resource, Named)
+    second = unused.__get__(
+        resource, Named
+    )  # as the thread that looked it up before it was replaced
+    assert first() == second() == ""
+
+
 def test_a_freed_object_is_noticed() -> None:
     node, parent = Node(), Node()
     node.free()
