@@ -1,9 +1,12 @@
 """Looks up the tensors that an architecture needs, and checks their shapes."""
 
-from llm.errors import ModelFileError
+import numpy as np
+
+from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
 from llm.gpu.operations import Weight
+from llm.gpu.program import Floats
 
 F32 = FORMATS[0]
 
@@ -44,6 +47,27 @@ class WeightTable:
             problem = f"has {len(shape)} dimensions, 2 are needed"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return shape[0]
+
+    def positive_values(self, name: str, size: int) -> Floats | None:
+        """The numbers of a float32 vector that no kernel reads, (size,); None where missing."""
+        if not self.has(name):
+            return None
+        info = self._file.tensors[name]
+        if info.shape != (size,) or info.format.name != F32.name:
+            problem = f"is {_times(info.shape)} {info.format.name}; {size} {F32.name} are needed"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        values = np.frombuffer(self._file.data(name).tobytes(), np.float32)  # (size,)
+        if not (np.isfinite(values) & (values > 0)).all():
+            raise ModelFileError(self._file.path, f"tensor {name}", "is not all above 0 and finite")
+        return values
+
+    def refuse_biases(self) -> None:
+        """UnsupportedModelError where a tensor is a bias: products here add none."""
+        for name in self._file.tensors:
+            if name.endswith(".bias"):
+                raise UnsupportedModelError(
+                    self._file.path, "a tensor", name, ["products without a bias"]
+                )
 
     def has(self, name: str) -> bool:
         return name in self._file.tensors
