@@ -20,6 +20,7 @@ from llm.gpu import persistent
 from llm.gpu.fusion import Fusion, NoStepError
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import RenderingDevice, open_device
+from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import Step
 from llm.gpu.tape import Tape
 
@@ -57,6 +58,10 @@ def start(model: Model, count: int) -> None:
     model.forward(PROMPT[:count], 0, [count - 1])
 
 
+def greedy(model: Model, token: int, position: int, count: int) -> list[int]:
+    return model.decode(token, position, count, GREEDY, ())
+
+
 def close_to(found: np.ndarray, expected: np.ndarray) -> bool:
     return bool(np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max())
 
@@ -81,15 +86,27 @@ def test_the_very_first_token(model: Model, reference: Model) -> None:
 def test_greedy(model: Model, reference: Model, count: int) -> None:
     for executor in (model, reference):
         start(executor, 60)
-    assert model.greedy(PROMPT[60], 60, count) == reference.greedy(PROMPT[60], 60, count)
+    assert greedy(model, PROMPT[60], 60, count) == greedy(reference, PROMPT[60], 60, count)
 
 
 def test_greedy_leaves_the_cells_of_its_tokens(model: Model, reference: Model) -> None:
     start(model, 40)
-    found = model.greedy(PROMPT[40], 40, 9)
+    found = greedy(model, PROMPT[40], 40, 9)
     reference.forward([*PROMPT[:41], *found], 0, [49])
     model.forward(found[-1:], 49, [0])
     assert close_to(model.logits(), reference.logits())
+
+
+@pytest.mark.parametrize("sampler", [GREEDY, Sampler(1.5, 40, seed=9)], ids=["greedy", "drawn"])
+@pytest.mark.parametrize("stop", [0, 7, 8, 20])
+def test_a_stop_ends_it(model: Model, reference: Model, sampler: Sampler, stop: int) -> None:
+    for executor in (model, reference):
+        start(executor, 40)
+    expected = reference.decode(PROMPT[40], 40, 21, sampler, ())
+    stops = {expected[stop]}
+    expected = expected[: expected.index(expected[stop]) + 1]
+    assert model.decode(PROMPT[40], 40, 21, sampler, stops) == expected
+    assert reference.decode(PROMPT[40], 40, 21, sampler, stops) == expected
 
 
 @pytest.mark.parametrize("k", [1, 2, 40, 0])
@@ -118,7 +135,7 @@ def test_groups_that_do_not_meet_fall_back(
         executor.forward([PROMPT[60]], 60, [0])
     assert model.candidates(1).ids.tolist() == reference.candidates(1).ids.tolist()
     assert model.executor == "dispatch"
-    assert model.greedy(PROMPT[60], 60, 5) == reference.greedy(PROMPT[60], 60, 5)
+    assert greedy(model, PROMPT[60], 60, 5) == greedy(reference, PROMPT[60], 60, 5)
 
 
 def test_falling_back_in_mid_answer_loses_no_token(
@@ -126,10 +143,10 @@ def test_falling_back_in_mid_answer_loses_no_token(
 ) -> None:
     for executor in (model, reference):
         start(executor, 30)
-    found = model.greedy(PROMPT[30], 30, 16)
+    found = greedy(model, PROMPT[30], 30, 16)
     monkeypatch.setattr(persistent, "SPINS", 0)
-    found += model.greedy(found[-1], 46, 17)
-    assert found == reference.greedy(PROMPT[30], 30, 33)
+    found += greedy(model, found[-1], 46, 17)
+    assert found == greedy(reference, PROMPT[30], 30, 33)
     assert model.executor == "dispatch"
 
 
@@ -156,7 +173,7 @@ def test_gemma3_270m_says_what_it_should() -> None:
     ids = model.tokenizer.encode(golden["prompt"])
     model.forward(ids, 0, [len(ids) - 1])
     found = model.candidates(1).ids.tolist()
-    found += model.greedy(found[0], len(ids), len(golden["ids"]) - 1)
+    found += greedy(model, found[0], len(ids), len(golden["ids"]) - 1)
     model.close()
     assert found == golden["ids"]
 
@@ -176,7 +193,7 @@ def test_an_architecture_without_steps_leaves_dispatches(
     assert model.executor == "dispatch"
     for executor in (model, reference):
         start(executor, 60)
-    assert model.greedy(PROMPT[60], 60, 5) == reference.greedy(PROMPT[60], 60, 5)
+    assert greedy(model, PROMPT[60], 60, 5) == greedy(reference, PROMPT[60], 60, 5)
     model.close()
 
 
@@ -191,5 +208,5 @@ def test_nan_weights(tmp_path: Path) -> None:
         with pytest.raises(NumericError, match="NaN or infinite"):
             model.candidates(k)
     with pytest.raises(NumericError, match="NaN or infinite"):
-        model.greedy(PROMPT[4], 4, 5)
+        greedy(model, PROMPT[4], 4, 5)
     model.close()

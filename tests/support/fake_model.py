@@ -7,7 +7,7 @@ everything in the KV, so that a wrong KV gives another text.
 
 import threading
 import zlib
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from llm.errors import NumericError
 from llm.gpu.penalties import Penalties
 from llm.gpu.program import Candidates
+from llm.gpu.sampler import Sampler
 
 BOS, END = 256, 257
 VOCABULARY = 258
@@ -116,12 +117,17 @@ class FakeModel:
         order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
         return Candidates(order.astype(np.int64), scores[order])
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
-        assert 0 < count <= self.ahead, "more than is quick"
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        assert 0 < count <= (self.ahead if sampler.fits_device else 1), "more than is quick"
         found: list[int] = []
-        for step in range(count):
-            self.forward([found[-1] if found else token], position + step, [0])
-            found.append(int(self.candidates(1).ids[0]))
+        for place in range(position, position + count):
+            self.forward([found[-1] if found else token], place, [0])
+            best = self.candidates(sampler.candidates)
+            found.append(int(best.ids[sampler.choose(best.logits, place + 1)]))
+            if found[-1] in stops:
+                break
         return found
 
     def close(self) -> None:

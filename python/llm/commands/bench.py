@@ -12,6 +12,7 @@ from llm.commands.output import Output, reports_errors
 from llm.errors import RequestError
 from llm.generate.model import Model
 from llm.gpu.profile import RunProfile
+from llm.gpu.sampler import GREEDY
 
 RUNS = 3  # measured ones, after a warm-up
 SPREAD = 5000  # prompts take that many different ids, as llama.cpp's bench here does
@@ -99,5 +100,5 @@ def _run(model: Model, prompt: list[int], count: int) -> tuple[float, float]:
         model.forward(ids, start, [len(ids) - 1] if last else [])
     token = int(model.candidates(1).ids[0])
     first = time.perf_counter()
-    model.greedy(token, len(prompt), count)
+    model.decode(token, len(prompt), count, GREEDY, ())
     return first - started, count / (time.perf_counter() - first)

@@ -26,7 +26,7 @@ from llm.generate.events import (
 )
 from llm.generate.prefix import Prefix
 from llm.generate.request import Request
-from llm.generate.sampling import Sampler
+from llm.generate.sampling import Chooser
 from llm.generate.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ class Answer:
         prompt = self._encode_prompt()
         yield from self._prefill(prompt)
 
-        sampler = Sampler(self._request.options.sampling, seen=prompt)
+        chooser = Chooser(self._request.options.sampling, seen=prompt)
         limit = self._token_limit(len(prompt))
         first_token_at = 0.0
         generated = 0
-        token = sampler.sample(self._model)
+        token = chooser.choose(self._model, len(prompt))
         while True:
             now = time.perf_counter()
             first_token_at = first_token_at or now
@@ -114,19 +114,20 @@ class Answer:
             if generated == limit:
                 return LENGTH
             yield
-            token = self._next(token, sampler, limit - generated)
+            token = self._next(token, chooser, limit - generated)
 
-    def _next(self, token: int, sampler: Sampler, most: int) -> int:
-        """The token after `token`; greedy ones are made several at a time where that is quick.
+    def _next(self, token: int, chooser: Chooser, most: int) -> int:
+        """The token after `token`; several are made at a time where that is quick.
 
         Those made beyond the answer's end stay in the KV, where they harm nobody.
         """
-        if not sampler.is_greedy:
+        if chooser.looks_back:
             self._prefix.forward(self._model, [token], want_logits=True)
-            return sampler.sample(self._model)
+            return chooser.choose(self._model, len(self._prefix))
         if not self._made:
-            count = min(self._model.ahead, most)
-            self._made.extend(self._prefix.greedy(self._model, token, count))
+            sampler, ends = chooser.sampler, self._model.tokenizer.end_ids
+            count = min(self._model.ahead, most) if sampler.fits_device else 1
+            self._made.extend(self._prefix.decode(self._model, token, count, sampler, ends))
         return self._made.popleft()
 
     def _encode_prompt(self) -> list[int]:

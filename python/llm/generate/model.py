@@ -4,7 +4,7 @@ Knows nothing of sampling, conversations or Godot. Belongs to the thread that lo
 """
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 from llm.errors import RequestError
 from llm.files.gguf import GgufFile
@@ -12,6 +12,7 @@ from llm.gpu.executors import choose_executor
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import Batch, Candidates, Executor, Floats
+from llm.gpu.sampler import Sampler
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
 from llm.text.tokenizer import Tokenizer
@@ -52,7 +53,7 @@ class Model:
 
     @property
     def ahead(self) -> int:
-        """How many tokens greedy() makes at once without keeping the thread for long."""
+        """How many tokens decode() makes at once without keeping the thread for long."""
         return self._executor.ahead
 
     @property
@@ -79,17 +80,19 @@ class Model:
             raise RequestError("no logits were kept: name a row in `outputs`")
         return self._executor.candidates(self._outputs - 1, k, penalties)
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
-        """The `count` likeliest tokens after `token` at `position`, one after the other.
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        """The next `count` tokens after `token` at `position`, drawn one after the other.
 
-        Keys and values of all but the last are written. Raises NumericError, and RequestError
-        beyond the context.
+        Fewer where one of `stops` was drawn, which is then the last. Keys and values of all but the
+        last are written. Raises NumericError, and RequestError beyond the context.
         """
         if count < 1 or position < 0 or position + count > self.context_length:
             end = position + count
             raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
         self._outputs = 1
-        return self._executor.greedy(token, position, count)
+        return self._executor.decode(token, position, count, sampler, stops)
 
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""

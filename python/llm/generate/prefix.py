@@ -1,8 +1,10 @@
 """Which tokens are in a model's KV, so that a beginning already there is not computed again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
+
+from llm.gpu.sampler import Sampler
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -31,10 +33,12 @@ class Prefix:
         del self._ids[known:]
         return known
 
-    def greedy(self, model: "Model", token: int, count: int) -> list[int]:
-        """The `count` likeliest tokens after `token`, which follows those known."""
+    def decode(
+        self, model: "Model", token: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        """The next `count` tokens after `token`, which follows those known; see Model.decode."""
         try:
-            found = model.greedy(token, len(self._ids), count)
+            found = model.decode(token, len(self._ids), count, sampler, stops)
         except Exception:
             self.clear()
             raise

@@ -5,7 +5,7 @@ same bytes; the table is replayed in C, so a token costs one Python call. Positi
 tokens stand in the state buffer, which is all that is uploaded from token to token.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from itertools import chain
 from typing import Any
 
@@ -38,11 +38,12 @@ from llm.gpu.program import (
     Floats,
     Program,
     bucket,
-    greedy_by_runs,
+    decode_by_runs,
     largest,
     not_finite,
 )
 from llm.gpu.rendering_device import RenderingDevice
+from llm.gpu.sampler import Sampler
 from llm.gpu.shader_source import expand
 from llm.gpu.tape import Tape
 from llm.gpu.upload import upload_weights
@@ -150,8 +151,10 @@ class DispatchExecutor:
         self._device.play(table)
         return self._read_picks(k)
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
-        return greedy_by_runs(self, token, position, count)
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        return decode_by_runs(self, token, position, count, sampler, stops)
 
     def logits(self, outputs: int) -> Floats:
         if self._logits is None:

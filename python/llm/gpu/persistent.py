@@ -6,7 +6,7 @@ executor runs them. Source of the idea: Hazy Research 2025, a megakernel for Lla
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from llm.gpu.kernels import PERSISTENT_SUBGROUPS, Kernel, pack_params, persisten
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
-from llm.gpu.program import Batch, Candidates, Floats, Program
+from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.residency import MOST_GROUPS, resident_groups
+from llm.gpu.sampler import Sampler
 from llm.gpu.shader_source import expand, expand_kernel
 from llm.gpu.steps import NOTHING, STEP_WORDS, Product, Step, Words
 from llm.gpu.tape import Tape
@@ -87,20 +88,25 @@ class PersistentExecutor(DispatchExecutor):
         self._settle()
         return super().candidates(output, k, penalties)
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
         found: list[int] = []
-        while self._groups and len(found) < count:
+        while self._groups and sampler.temperature == 0.0 and len(found) < count:
             n_tokens = min(TOKENS_A_SUBMIT, count - len(found))
             last = found[-1] if found else token
             self._write_state(Batch([last], [position + len(found)], [0]))
             self._play(n_tokens)
             try:
-                found += self._read_picks(n_tokens).ids.tolist()
+                found += until_stop(self._read_picks(n_tokens).ids.tolist(), stops)
+                if found[-1] in stops:
+                    return found
             except _GaveUpError:
                 self._fall_back()
         if len(found) < count:
             last = found[-1] if found else token
-            found += super().greedy(last, position + len(found), count - len(found))
+            start = position + len(found)
+            found += super().decode(last, start, count - len(found), sampler, stops)
         return found
 
     def logits(self, outputs: int) -> Floats:

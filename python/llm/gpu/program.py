@@ -1,6 +1,6 @@
 """What an executor needs to hold and run a model, and what the executors have in common."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from llm.errors import NumericError
 from llm.gpu.operations import Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile
+from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
 Floats = NDArray[np.float32]
@@ -53,7 +54,7 @@ class Executor(Protocol):
     name: str
     device: str
     memory_bytes: int
-    ahead: int  # tokens that greedy() makes at once, in a few milliseconds
+    ahead: int  # tokens that decode() makes at once, in a few milliseconds
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""
@@ -64,10 +65,13 @@ class Executor(Protocol):
         Penalties may be taken off in place: ask once a run with them.
         """
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
-        """The next `count` tokens after `token` at `position`, the likeliest each time.
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        """The next `count` tokens after `token` at `position`, each drawn by `sampler`.
 
-        Keys and values of all but the last of them are kept. NumericError.
+        Fewer where one of `stops` was drawn, which is then the last. Keys and values of all but the
+        last are kept. NumericError.
         """
 
     def logits(self, outputs: int) -> Floats:
@@ -80,13 +84,29 @@ class Executor(Protocol):
         """Frees everything; twice is harmless."""
 
 
-def greedy_by_runs(executor: Executor, token: int, position: int, count: int) -> list[int]:
-    """`Executor.greedy` in runs of one token."""
+def decode_by_runs(
+    executor: Executor,
+    token: int,
+    position: int,
+    count: int,
+    sampler: Sampler,
+    stops: Collection[int],
+) -> list[int]:
+    """`Executor.decode` in runs of one token."""
     found: list[int] = []
-    for step in range(count):
-        executor.run(Batch([found[-1] if found else token], [position + step], [0]))
-        found.append(int(executor.candidates(0, 1, None).ids[0]))
+    for place in range(position, position + count):
+        executor.run(Batch([found[-1] if found else token], [place], [0]))
+        best = executor.candidates(0, sampler.candidates, None)
+        found.append(int(best.ids[sampler.choose(best.logits, place + 1)]))
+        if found[-1] in stops:
+            break
     return found
+
+
+def until_stop(tokens: Sequence[int], stops: Collection[int]) -> list[int]:
+    """The tokens up to the first that is one of `stops`, that one included."""
+    end = next((place for place, token in enumerate(tokens, 1) if token in stops), len(tokens))
+    return list(tokens[:end])
 
 
 def bucket(rows: int, limit: int) -> int:

@@ -6,7 +6,7 @@ RenderingDevice. Weights are expanded to float32 in RAM once, when the model loa
 
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,10 @@ from llm.gpu.program import (
     Floats,
     Program,
     bucket,
-    greedy_by_runs,
+    decode_by_runs,
     largest,
 )
+from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
@@ -112,8 +113,10 @@ class ReferenceExecutor:
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         return largest(self._logits[output], k, penalties)
 
-    def greedy(self, token: int, position: int, count: int) -> list[int]:
-        return greedy_by_runs(self, token, position, count)
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        return decode_by_runs(self, token, position, count, sampler, stops)
 
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]

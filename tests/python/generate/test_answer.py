@@ -13,6 +13,7 @@ from llm.generate.seat import Seat
 
 GREEDY = SamplingParams(temperature=0.0)
 HOT = SamplingParams(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=3)
+WARM = SamplingParams(temperature=1.5, seed=3)
 
 
 def raw(prompt: str, sampling: SamplingParams = GREEDY, **options: Any) -> Request:
@@ -191,6 +192,7 @@ def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
 
 
 @pytest.mark.parametrize("ahead", [2, 5, 16])
+@pytest.mark.parametrize("sampling", [GREEDY, WARM], ids=["greedy", "drawn"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -200,11 +202,13 @@ def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
         pytest.param({"max_tokens": 20, "stop_words": ("\x00",)}, id="stop words"),
     ],
 )
-def test_tokens_made_ahead_change_nothing(ahead: int, options: dict[str, Any]) -> None:
+def test_tokens_made_ahead_change_nothing(
+    ahead: int, sampling: SamplingParams, options: dict[str, Any]
+) -> None:
     plain, quick = Seat(FakeModel()), Seat(FakeModel(ahead=ahead))
     for prompt in ("abcdef", "abcdxy", "abcdefgh"):
-        _, expected = run(plain, raw(prompt, **options))
-        _, found = run(quick, raw(prompt, **options))
+        _, expected = run(plain, raw(prompt, sampling, **options))
+        _, found = run(quick, raw(prompt, sampling, **options))
         assert (found.text, found.reason) == (expected.text, expected.reason)
         assert found.stats.generated_tokens == expected.stats.generated_tokens
 
@@ -217,12 +221,38 @@ def test_cancelled_while_tokens_are_made_ahead(steps: int) -> None:
     assert again.text == run(Seat(FakeModel()), raw("abcdef", max_tokens=20))[1].text
 
 
-def test_only_greedy_answers_are_made_ahead() -> None:
-    for sampling in (HOT, SamplingParams(temperature=0.0, repeat_penalty=1.1)):
-        model, plain = FakeModel(ahead=4), FakeModel()
-        _, found = run(Seat(model), raw("abcdef", sampling, max_tokens=9))
-        assert found.text == run(Seat(plain), raw("abcdef", sampling, max_tokens=9))[1].text
-        assert model.forwards == plain.forwards
+@pytest.mark.parametrize(
+    ("sampling", "runs"),
+    [
+        pytest.param(GREEDY, [1, 4, 0, 0, 0, 4], id="greedy"),
+        pytest.param(WARM, [1, 4, 0, 0, 0, 4], id="drawn"),
+        pytest.param(HOT, [1, 1, 1, 1, 1, 1], id="drawn from all"),
+        pytest.param(SamplingParams(seed=3, repeat_penalty=1.1), [1] * 6, id="penalised"),
+    ],
+)
+def test_what_is_made_ahead(sampling: SamplingParams, runs: list[int]) -> None:
+    model = FakeModel(ahead=4)
+    counts, before = [], 0
+    answering = Seat(model).answer(raw("abcdef", sampling, max_tokens=9), lambda event: None)
+    for _ in answering:
+        counts.append(len(model.forwards) - before)
+        before = len(model.forwards)
+    assert counts[1:7] == runs
+
+
+def test_nothing_is_computed_after_the_end() -> None:
+    model = FakeModel(says("abc"), ahead=16)
+    _, ended = run(Seat(model), raw("Hi"))
+    assert (ended.text, ended.reason) == ("abc", "stop")
+    assert model._kv == [256, *b"Hiabc"]
+
+
+def test_an_answer_goes_on_as_if_it_had_not_been_cut() -> None:
+    _, whole = run(Seat(FakeModel()), raw("abc", HOT, max_tokens=20))
+    seat = Seat(FakeModel(ahead=4))
+    _, first = run(seat, raw("abc", HOT, max_tokens=9))
+    _, rest = run(seat, raw("abc" + first.text, HOT, max_tokens=11))
+    assert first.text + rest.text == whole.text
 
 
 def test_forgetting_computes_all_of_the_prompt() -> None:
