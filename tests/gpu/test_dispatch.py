@@ -1,13 +1,15 @@
-"""The dispatch executor gives what the reference gives, on a tiny model in every block format."""
+"""The dispatch executor gives what the reference gives, on tiny models in every block format."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
 from support.loading import finish
-from support.tiny_gemma import MIXED, VOCABULARY, WIDTH, write_tiny_gemma
+from support.random_model import VOCABULARY
+from support.tiny_gemma import MIXED, WIDTH, write_tiny_gemma
+from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
@@ -32,15 +34,20 @@ def load(path: Path, executor: str, rows: int = 64) -> Model:
     )
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["software", "hardware"])
-def dispatch(path: Path, request: pytest.FixtureRequest) -> Iterator[Model]:
-    """With the kernels for software drivers and with those for GPUs, whatever this device is."""
+def load_dispatch(path: Path, *, is_cpu: bool) -> Model:
+    """With the kernels for software drivers or with those for GPUs, whatever this device is."""
     device = open_device()
     assert device is not None
-    found, device.is_cpu = device.is_cpu, request.param
+    found, device.is_cpu = device.is_cpu, is_cpu
     model = load(path, "dispatch")
     device.is_cpu = found
     assert model.executor == "dispatch"
+    return model
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["software", "hardware"])
+def dispatch(path: Path, request: pytest.FixtureRequest) -> Iterator[Model]:
+    model = load_dispatch(path, is_cpu=request.param)
     yield model
     model.close()
 
@@ -73,6 +80,18 @@ def test_logits(dispatch: Model, reference: Model, pieces: list[int]) -> None:
     expected = logits_of(reference, [61])
     found = logits_of(dispatch, pieces)
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize("write", [write_tiny_llama, write_tiny_k_quant_llama])
+def test_llama(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
+    path = write(tmp_path / "tiny.gguf")
+    expected = logits_of(load(path, "reference"), [61])
+    model = load_dispatch(path, is_cpu=is_cpu)
+    for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
+        found = logits_of(model, pieces)
+        assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+    model.close()
 
 
 @pytest.mark.parametrize("outputs", [[60], [0, 17, 60], [5, 5]])

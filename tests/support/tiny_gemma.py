@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
+from support.random_model import VOCABULARY, write_random_model
 
 LAYERS = 8
 WIDTH = 256  # the shortest row that every block format can store
@@ -18,7 +18,6 @@ FEED_FORWARD = 512
 HEADS, KV_HEADS, HEAD_SIZE = 6, 2, 64
 WINDOW = 5
 PATTERN = 6
-VOCABULARY = 300
 CONTEXT = 96
 
 MIXED = {
@@ -31,13 +30,6 @@ MIXED = {
     "ffn_up": Type.Q5_0,
     "ffn_down": Type.Q6_K,
 }
-RANDOM_SCALES = {  # format -> (bytes of its float16 scales, their value)
-    Type.Q4_K: ((0, 2), 0.002),
-    Type.Q5_0: ((0,), 0.01),
-    Type.Q6_K: ((208,), 0.0005),
-    Type.Q4_0: ((0,), 0.01),
-    Type.Q8_0: ((0,), 0.001),
-}
 
 
 def write_tiny_gemma(
@@ -49,9 +41,7 @@ def write_tiny_gemma(
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
-    """Writes the model. `metadata` overrides integer keys (None leaves a key out), `without` names
-    tensors to leave out, `replaced` gives float32 tensors of another content."""
-    writer = gguf.GGUFWriter(path, "gemma3")
+    """Writes the model; `metadata`, `without` and `replaced` as for any random model."""
     keys: dict[str, Any] = {
         "gemma3.block_count": LAYERS,
         "gemma3.context_length": CONTEXT,
@@ -63,30 +53,13 @@ def write_tiny_gemma(
         "gemma3.attention.value_length": HEAD_SIZE,
         "gemma3.attention.sliding_window": WINDOW,
         "gemma3.attention.sliding_window_pattern": PATTERN,
+        "gemma3.attention.layer_norm_rms_epsilon": 1e-6,
+        "gemma3.rope.freq_base": 1e6,
         **(metadata or {}),
     }
-    for key, value in keys.items():
-        if value is not None:
-            writer.add_uint32(key, value)
-    writer.add_float32("gemma3.attention.layer_norm_rms_epsilon", 1e-6)
-    writer.add_float32("gemma3.rope.freq_base", 1e6)
-    _add_vocabulary(writer)
-    source = np.random.default_rng(7)
-    for name, shape in _shapes(feed_forward).items():
-        if name in without:
-            continue
-        if replaced and name in replaced:
-            writer.add_tensor(name, replaced[name].astype(np.float32))
-        elif len(shape) == 1:
-            writer.add_tensor(name, source.uniform(0.5, 1.5, shape).astype(np.float32))
-        else:
-            kind = formats[name.split(".")[-2]]
-            writer.add_tensor(name, _matrix(source, shape, kind), raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return write_random_model(
+        path, "gemma3", keys, _shapes(feed_forward), formats, without=without, replaced=replaced
+    )
 
 
 def _shapes(feed_forward: int) -> dict[str, tuple[int, ...]]:
@@ -113,32 +86,3 @@ def _shapes(feed_forward: int) -> dict[str, tuple[int, ...]]:
         }
         shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in block.items()}
     return shapes
-
-
-def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> np.ndarray:
-    """Random values; for block formats random bytes with small scales, as no quantiser makes."""
-    if kind in (Type.F32, Type.F16):
-        values = source.normal(0.0, 0.06, shape)
-        return values.astype(np.float32 if kind is Type.F32 else np.float16)
-    values, size = gguf.GGML_QUANT_SIZES[kind]
-    blocks = source.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
-    places, scale = RANDOM_SCALES[kind]
-    for place in places:
-        blocks[:, place : place + 2] = np.frombuffer(np.float16(scale).tobytes(), np.uint8)
-    return blocks.reshape(shape[0], -1)
-
-
-def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
-    tokens = ["<pad>", "<eos>", "<bos>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    types = [3, 3, 3, 2, *[6] * 256]
-    tokens += [f"t{number}" for number in range(VOCABULARY - len(tokens))]
-    types += [1] * (VOCABULARY - len(types))
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(tokens)
-    writer.add_token_scores([-float(number) for number in range(VOCABULARY)])
-    writer.add_token_types(types)
-    writer.add_bos_token_id(2)
-    writer.add_eos_token_id(1)
-    writer.add_unk_token_id(3)
-    writer.add_add_bos_token(True)
-    writer.add_add_space_prefix(False)

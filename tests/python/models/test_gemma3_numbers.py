@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xllamacpp
 from gguf import GGMLQuantizationType as Type
 from support.default_model import DEFAULT_MODEL
 from support.divergence import divergence
+from support.llama_cpp import distributions
 from support.loading import finish
 from support.tiny_gemma import MIXED, VOCABULARY, write_tiny_gemma
 
@@ -54,28 +54,6 @@ def test_window_shorter_than_the_prompt(tmp_path: Path) -> None:
     tokens = np.random.default_rng(3).integers(260, VOCABULARY, 41).tolist()
     model = finish(load_model(str(path), executor="reference", max_outputs=41, chunk_rows=41))
     model.forward(tokens, 0, range(len(tokens)))
-
-    params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.n_ctx = 96
-    params.n_parallel = 1
-    params.warmup = False
-    server = xllamacpp.Server(params)
-    ids, log_probabilities = [], []
-    for count in range(1, len(tokens) + 1):
-        answer = server.handle_completions(
-            {
-                "prompt": tokens[:count],
-                "n_predict": 1,
-                "n_probs": VOCABULARY,
-                "temperature": 0,
-                # The answer must be text, or it has no row; what is reported comes before the bias.
-                "logit_bias": [[VOCABULARY - 1, 1000.0]],
-            }
-        )
-        best = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-        ids.append([entry["id"] for entry in best])
-        log_probabilities.append([entry["logprob"] for entry in best])
-    result = divergence(np.array(ids), np.array(log_probabilities), model.logits())
+    result = divergence(*distributions(path, tokens), model.logits())
     assert result.mean < 1e-5  # seen: 2.0e-6; both round keys and values to float16
     assert result.same_top == 1.0

@@ -1,0 +1,37 @@
+"""Next-token distributions as llama.cpp has them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import xllamacpp
+from support.random_model import VOCABULARY
+
+
+def distributions(path: Path, tokens: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and log probabilities, the likeliest first, after each token of a random model's text.
+
+    Both are (positions, V).
+    """
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = 96
+    params.n_parallel = 1
+    params.warmup = False
+    server = xllamacpp.Server(params)
+    ids, log_probabilities = [], []
+    for count in range(1, len(tokens) + 1):
+        answer = server.handle_completions(
+            {
+                "prompt": list(tokens[:count]),
+                "n_predict": 1,
+                "n_probs": VOCABULARY,
+                "temperature": 0,
+                # The answer must be text, or it has no row; what is reported comes before the bias.
+                "logit_bias": [[VOCABULARY - 1, 1000.0]],
+            }
+        )
+        best = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        ids.append([entry["id"] for entry in best])
+        log_probabilities.append([entry["logprob"] for entry in best])
+    return np.array(ids), np.array(log_probabilities)
