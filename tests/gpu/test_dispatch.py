@@ -1,6 +1,7 @@
 """The dispatch executor gives what the reference gives, on tiny models in every block format."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,17 @@ def test_logits(dispatch: Model, reference: Model, pieces: list[int]) -> None:
 
 
 @pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
-@pytest.mark.parametrize("write", [write_tiny_llama, write_tiny_k_quant_llama])
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(write_tiny_llama, id="mixed formats"),
+        pytest.param(write_tiny_k_quant_llama, id="Q4_K_M"),
+        pytest.param(
+            partial(write_tiny_llama, metadata={"llama.rope.dimension_count": 40}),
+            id="part of a head rotated",
+        ),
+    ],
+)
 def test_llama(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
     path = write(tmp_path / "tiny.gguf")
     expected = logits_of(load(path, "reference"), [61])
