@@ -77,12 +77,13 @@ def test_state_regions_do_not_overlap() -> None:
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,
         state.OUTPUT_ROWS: state.MAX_ROWS,
+        state.STOP_IDS: state.MAX_STOPS,
         state.PENALTY_IDS: state.MAX_PENALTIES,
         state.PENALTY_COUNTS: state.MAX_PENALTIES,
         state.PICK_IDS: state.MAX_PICKS,
         state.PICK_VALUES: state.MAX_PICKS,
     }
-    end = state.GAVE_UP + 1
+    end = state.SEED + 2
     for start, size in sorted(sizes.items()):
         assert start >= end
         end = start + size

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from llm.gpu.philox import uniform
+from llm.gpu.philox import WORD, uniform
 
 Floats = NDArray[np.float32]
 
@@ -39,6 +39,15 @@ class Sampler:
     @property
     def fits_device(self) -> bool:
         return 1 <= self.candidates <= MOST_ON_DEVICE
+
+    def words(self) -> NDArray[np.uint32]:
+        """What a kernel draws with, (6,): the state's words from SHARPNESS on. Zeros are greedy."""
+        if self.temperature == 0.0:
+            return np.zeros(6, np.uint32)
+        floats = [sharpness(self.temperature), self.top_p, self.min_p]
+        scale, top_p, min_p = np.array(floats, np.float32).view(np.uint32)
+        seed = self.seed & WORD, self.seed >> 32
+        return np.array([scale, self.top_k, top_p, min_p, *seed], np.uint32)
 
     def choose(self, logits: Floats, position: int) -> int:
         """Index of the token for `position` among logits (k,), largest first, ties by lower id."""
@@ -89,10 +98,11 @@ def running_sums(values: Floats) -> Floats:
 
 def count_top_p(plain: Floats, p: float) -> int:
     """The fewest of the largest weights (k,) that have the share p of all. 1 is off."""
-    if p >= 1.0:
+    share = np.float32(p)
+    if share >= 1.0:
         return plain.size
     sums = running_sums(plain)
-    return int(np.argmax(sums >= np.float32(p) * sums[-1])) + 1
+    return int(np.argmax(sums >= share * sums[-1])) + 1
 
 
 def count_min_p(plain: Floats, p: float) -> int:

@@ -6,6 +6,7 @@ The host writes it before a run, with NON_FINITE cleared; kernels write NON_FINI
 MAX_ROWS = 256  # tokens of a run, and outputs of a run
 MAX_PENALTIES = 1024
 MAX_PICKS = 256
+MAX_STOPS = 64
 
 ROWS = 0  # tokens of this run
 OUTPUTS = 1  # rows whose logits are wanted
@@ -13,10 +14,18 @@ NON_FINITE = 2  # set to 1 where a logit is NaN or infinite
 PENALTIES = 3  # tokens to penalize
 ARRIVALS = 4  # of groups at a grid barrier
 GAVE_UP = 5  # set to 1 where a group did not come
+SAMPLE_COUNT = 6  # logits listed to draw from, since the run began
+N_STOPS = 7  # tokens that end the run
+SHARPNESS = 8  # log2(e) / temperature; this and the next up to SEED are Sampler.words()
+TOP_K = 9
+TOP_P = 10
+MIN_P = 11
+SEED = 12  # two words, the lower first
 TOKENS = 16  # token id of each row
 POSITIONS = TOKENS + MAX_ROWS  # position of each row
 OUTPUT_ROWS = POSITIONS + MAX_ROWS  # row of each output
-PENALTY_IDS = OUTPUT_ROWS + MAX_ROWS  # each at most once
+STOP_IDS = OUTPUT_ROWS + MAX_ROWS
+PENALTY_IDS = STOP_IDS + MAX_STOPS  # each at most once
 PENALTY_COUNTS = PENALTY_IDS + MAX_PENALTIES  # how often each was seen
 PICK_IDS = PENALTY_COUNTS + MAX_PENALTIES  # best first
 PICK_VALUES = PICK_IDS + MAX_PICKS  # the bits of their logits

@@ -147,6 +147,18 @@ def test_greedy_takes_the_first() -> None:
         assert sampler.fits_device
 
 
+def test_words() -> None:
+    words = Sampler(0.5, 40, 0.95, 0.05, 3 << 32 | 7).words()
+    floats = words[[0, 2, 3]].view(np.float32)
+    assert floats.tolist() == [
+        np.float32(2.0 * math.log2(math.e)),
+        np.float32(0.95),
+        np.float32(0.05),
+    ]
+    assert words[[1, 4, 5]].tolist() == [40, 7, 3]
+    assert not Sampler(0.0, 40, 0.95, 0.05, 7).words().any()
+
+
 @pytest.mark.parametrize(("k", "fits"), [(0, False), (1, True), (64, True), (65, False)])
 def test_what_a_device_can_draw_from(k: int, fits: bool) -> None:
     sampler = Sampler(0.8, k)
