@@ -1,8 +1,9 @@
-"""The GPU device: buffers that kernels read through their addresses."""
+"""The GPU device: buffers that kernels read through their addresses, and compiling beside it."""
 
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ ADD = """#version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 layout(local_size_x = 64) in;
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint words[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint words[]; };
 layout(set = 0, binding = 0, std430) restrict writeonly buffer Out { uint sums[]; };
 layout(push_constant, std430) uniform Params { uvec2 a; uvec2 b; uint count; } params;
 
@@ -71,7 +72,7 @@ def test_addresses_of_buffers_do_not_overlap(device: RenderingDevice) -> None:
     device.finish()
     spans = sorted(zip(addresses, (4096, 4, 4096), strict=True))
     assert spans[0][0] > 0
-    assert all(a + size <= b for (a, size), (b, _) in zip(spans, spans[1:], strict=False))
+    assert all(a + size <= b for (a, size), (b, _) in pairwise(spans))
 
 
 def test_device_without_addresses_makes_plain_buffers(
@@ -83,3 +84,32 @@ def test_device_without_addresses_makes_plain_buffers(
         device.address(buffer)
     device.free(buffer)
     device.finish()
+
+
+def test_kernels_compile_in_other_threads_and_run(device: RenderingDevice) -> None:
+    names = [f"add_compiled_{number}" for number in range(5)]
+    for number, name in enumerate(names):
+        device.compile(name, ADD.replace("sums[i] = ", f"sums[i] = {number}u + "))
+    values = np.arange(2 * COUNT, dtype=np.uint32).reshape(2, COUNT)
+    inputs = [device.buffer(4 * COUNT, "an input", addressed=True) for _ in values]
+    out = device.buffer(4 * COUNT, "the sums")
+    for buffer, words in zip(inputs, values, strict=True):
+        upload(device, buffer, words)
+    device.finish()
+
+    params = struct.pack("<QQI", *(device.address(buffer) for buffer in inputs), COUNT)
+    for number, name in enumerate(names):
+        pipeline = device.pipeline(name, ADD)  # compiled already, so from the text before
+        bound = device.uniform_set([out], device.shader(name))
+        device.play(device.table([(pipeline, bound, params, (-(-COUNT // 64), 1, 1), False)]))
+        found = np.frombuffer(device.read(out, 0, 4 * COUNT), np.uint32)
+        np.testing.assert_array_equal(found, number + values[0] + values[1][::-1])
+    device.free(*inputs, out)
+    device.finish()
+
+
+def test_a_kernel_that_does_not_compile_says_so_where_it_is_wanted(device: RenderingDevice) -> None:
+    device.compile("wrong", "#version 450\nvoid main() { nonsense; }\n")
+    for _ in range(2):
+        with pytest.raises(DeviceError, match=r"kernel wrong does not compile: .*nonsense"):
+            device.pipeline("wrong", "")

@@ -112,12 +112,14 @@ class DispatchExecutor:
         _check_weights(program, file)
         executor = cls(program, device)
         try:
+            names = executor._kernels_of_first_token()
+            for name in names:
+                device.compile(name, expand(name))  # while the weights are on their way
             for fraction in upload_weights(
                 device, executor._shards, executor._layout, program, file
             ):
                 yield fraction * LOADED
             device.clear(executor._cache, program.cache_words * WORD)
-            names = executor._kernels_of_first_token()
             for done, name in enumerate(names):
                 device.pipeline(name, expand(name))
                 yield LOADED + (1 - LOADED) * (done + 1) / len(names)
@@ -196,9 +198,10 @@ class DispatchExecutor:
         return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)
 
     def _kernels_of_first_token(self) -> list[str]:
-        """Kernels that the first prompt and answer need, so that no compile falls into them."""
-        limits = self._program.max_rows, self._program.max_outputs
-        tapes = [self._tape(bucket(1, limits[0]), limits[1]), self._tape(limits[0], 0)]
+        """Kernels that a first prompt of any length needs, so that no compile falls into it."""
+        most, outputs = self._program.max_rows, self._program.max_outputs
+        sizes = sorted({bucket(rows, most) for rows in range(1, most + 1)})
+        tapes = [self._tape(rows, outputs) for rows in sizes]
         dispatches = [
             dispatch
             for tape in tapes

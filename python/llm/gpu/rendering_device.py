@@ -1,12 +1,15 @@
 """The GPU through Godot's RenderingDevice. The only file of this stage that knows Godot.
 
-A process has one local device, made by the worker thread and used by no other for life: Godot
-stamps the thread on creation and refuses recording from elsewhere. Making many devices crashes
-drivers, so it is kept until shutdown and shared by all models.
+A process has one local device, made by the worker thread and recorded on by no other for life:
+Godot stamps the thread on creation and refuses the rest. Only making buffers, shaders and pipelines
+may happen elsewhere. Making many devices crashes drivers, so it is kept until shutdown and shared
+by all models.
 """
 
+import os
 import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import godot
@@ -21,6 +24,7 @@ DEVICE_ADDRESS = 1  # RenderingDevice.BUFFER_CREATION_DEVICE_ADDRESS_BIT
 SUPPORTS_ADDRESSES = 6  # RenderingDevice.SUPPORTS_BUFFER_DEVICE_ADDRESS
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
+COMPILERS = min(4, os.cpu_count() or 1)  # threads; more gained nothing on 16 cores
 
 
 class RenderingDevice:
@@ -29,7 +33,9 @@ class RenderingDevice:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._thread = threading.get_ident()
-        self._pipelines: dict[str, tuple[Any, Any]] = {}  # name -> (shader, pipeline)
+        self._compilers = ThreadPoolExecutor(COMPILERS, "llm-compiler")
+        self._pipelines: dict[str, Future[tuple[Any, Any]]] = {}  # name -> (shader, pipeline)
+        self._refused: list[Any] = []  # shaders without a pipeline
         self.name: str = device.get_device_name()
         self.is_cpu = any(driver in self.name.lower() for driver in SOFTWARE_DRIVERS)
 
@@ -48,7 +54,17 @@ class RenderingDevice:
                 f"{what} needs {size:,} bytes in one buffer; at most {MAX_BUFFER_BYTES:,} are safe"
             )
         creation = DEVICE_ADDRESS if addressed and self.has_addresses else 0
-        made = self._device.storage_buffer_create(size, PackedByteArray(), 0, creation)
+        return self._buffer(size, what, PackedByteArray(), creation)
+
+    def filled(self, data: PackedByteArray, what: str) -> Any:
+        """A storage buffer that holds `data`. In any thread; DeviceMemoryError when refused.
+
+        Godot stages the data in memory that it keeps for life, one piece as large for each thread.
+        """
+        return self._buffer(len(data), what, data, 0)
+
+    def _buffer(self, size: int, what: str, data: PackedByteArray, creation: int) -> Any:
+        made = self._device.storage_buffer_create(size, data, 0, creation)
         if not made.is_valid():
             used = self._device.get_memory_usage(2)
             raise DeviceMemoryError(
@@ -95,20 +111,23 @@ class RenderingDevice:
             )
         return bytes(data)
 
-    def copy(self, source: Any, target: Any, offset: int, size: int) -> None:
-        """Copies `size` bytes at `offset` of one buffer to the start of another, on the GPU."""
-        self._device.buffer_copy(source, target, offset, 0, size)
+    def copy(self, source: Any, target: Any, offset: int, size: int, *, to: int = 0) -> None:
+        """Copies `size` bytes at `offset` of one buffer to `to` of another, on the GPU."""
+        self._device.buffer_copy(source, target, offset, to, size)
+
+    def compile(self, name: str, glsl: str) -> None:
+        """Has a kernel compiled in another thread, once a process; pipeline() waits for it."""
+        if name not in self._pipelines:
+            self._pipelines[name] = self._compilers.submit(self._compile, name, glsl)
 
     def pipeline(self, name: str, glsl: str) -> Any:
-        """The compute pipeline of a kernel, compiled once a process. DeviceError with the log."""
-        made = self._pipelines.get(name)
-        if made is None:
-            made = self._pipelines[name] = self._compile(name, glsl)
-        return made[1]
+        """The compute pipeline of a kernel. DeviceError with the compiler's log."""
+        self.compile(name, glsl)
+        return self._pipelines[name].result()[1]
 
     def shader(self, name: str) -> Any:
         """The shader of a compiled pipeline, as uniform sets want it."""
-        return self._pipelines[name][0]
+        return self._pipelines[name].result()[0]
 
     def uniform_set(self, buffers: Sequence[Any], shader: Any) -> Any:
         """Set 0 with a storage buffer at each binding, in order."""
@@ -144,8 +163,12 @@ class RenderingDevice:
             self._device.free_rid(resource)
 
     def close(self) -> None:
-        for shader, pipeline in self._pipelines.values():
-            self.free(pipeline, shader)
+        self._compilers.shutdown(cancel_futures=True)
+        for made in self._pipelines.values():
+            if not made.cancelled() and made.exception() is None:
+                shader, pipeline = made.result()
+                self.free(pipeline, shader)
+        self.free(*self._refused)
         self._pipelines.clear()
         self._device.free()
 
@@ -165,7 +188,7 @@ class RenderingDevice:
             raise DeviceError(f"{self.name} refused the shader of kernel {name}")
         pipeline = self._device.compute_pipeline_create(shader, [])
         if not pipeline.is_valid():
-            self.free(shader)
+            self._refused.append(shader)  # only the device's thread may free it
             raise DeviceError(f"{self.name} refused the pipeline of kernel {name}")
         return shader, pipeline
 
