@@ -16,6 +16,7 @@ from llm.gpu.philox import WORD, uniform
 Floats = NDArray[np.float32]
 
 MOST_ON_DEVICE = 64  # candidates that a kernel draws from
+LISTED = 512  # logits that it finds them among
 SMALLEST_POWER = np.float32(-125.0)  # the power of two of a hopeless token: above denormals
 SERIES = [np.float32(math.log(2.0) ** n / math.factorial(n)) for n in range(8)]
 FLOAT32 = np.finfo(np.float32)
@@ -62,6 +63,14 @@ class Sampler:
 
 
 GREEDY = Sampler(0.0)
+
+
+def sample_scratch(groups: int) -> int:
+    """Floats of work for the maxima and the list of step_sample.glslh, with up to so many groups.
+
+    An entry takes two words. Fewer than 32 groups leave at most 512 maxima each, others at most 16.
+    """
+    return 2 * (max(31 * 512, 16 * groups) + LISTED)
 
 
 def sharpness(temperature: float) -> np.float32:
