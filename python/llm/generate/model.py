@@ -139,6 +139,7 @@ def load_model(
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
         context = max(MIN_CONTEXT, min(context_length, trained))
         choice = choose_executor(executor)
+        yield 0.06
         chunk = min(chunk_rows or choice.chunk_rows, context)
         program = make_program(file, Limits(context, chunk, max_outputs))
         tokenizer = Tokenizer.from_metadata(file.metadata)
