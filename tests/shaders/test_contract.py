@@ -4,9 +4,10 @@ import re
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from llm.gpu import state
+from llm.gpu import sampler, state
 from llm.gpu.kernels import KERNELS, PUSH_CONSTANT_LIMIT
 from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 
@@ -88,6 +89,16 @@ def test_state_regions_do_not_overlap() -> None:
         assert start >= end
         end = start + size
     assert end == state.STATE_WORDS
+
+
+def test_sizes_of_a_draw() -> None:
+    glsl = (INCLUDES / "step_sample_list.glslh").read_text(encoding="ascii")
+    sizes = dict(re.findall(r"const uint (SAMPLE_\w+) = (\d+)u;", glsl))
+    assert int(sizes["SAMPLE_MOST"]) == sampler.MOST_ON_DEVICE
+    assert int(sizes["SAMPLE_LISTED"]) == sampler.LISTED
+    draw = (INCLUDES / "step_sample.glslh").read_text(encoding="ascii")
+    series = re.findall(r"(?:float total =|part \+) (\S+);", draw)
+    assert [np.float32(term) for term in reversed(series)] == sampler.SERIES
 
 
 def test_every_source_has_a_kernel() -> None:
