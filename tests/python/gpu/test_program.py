@@ -5,7 +5,8 @@ import pytest
 
 from llm.errors import NumericError
 from llm.gpu.penalties import Penalties
-from llm.gpu.program import bucket, largest
+from llm.gpu.program import Batch, Candidates, bucket, decode_by_runs, largest, until_stop
+from llm.gpu.sampler import GREEDY, Sampler
 
 LOGITS = np.array([1.0, 3.0, 3.0, -5.0, 2.0], np.float32)
 
@@ -41,6 +42,54 @@ def test_not_finite(bad: float) -> None:
     logits[3] = bad
     with pytest.raises(NumericError, match="1 of 5 logits"):
         largest(logits, 1, None)
+
+
+class Counting:
+    """Stands in for an executor: the likeliest token after `n` is `n` + 1, `n` + 2 comes close."""
+
+    def __init__(self) -> None:
+        self.runs: list[Batch] = []
+
+    def run(self, batch: Batch) -> None:
+        self.runs.append(batch)
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        assert (output, penalties) == (0, None)
+        last = self.runs[-1].tokens[0]
+        ids, logits = np.array([last + 1, last + 2]), np.array([0.5, 0.0], np.float32)
+        return Candidates(ids[:k], logits[:k])
+
+
+@pytest.mark.parametrize(
+    ("stops", "expected"),
+    [((), [8, 9, 10, 11]), ({10}, [8, 9, 10]), ({8, 9}, [8]), ({11}, [8, 9, 10, 11])],
+)
+def test_decode_by_runs(stops: set[int], expected: list[int]) -> None:
+    executor = Counting()
+    assert decode_by_runs(executor, 7, 20, 4, GREEDY, stops) == expected
+    inputs = [7, *expected[:-1]]
+    places = range(20, 20 + len(expected))
+    assert executor.runs == [
+        Batch([token], [place], [0]) for token, place in zip(inputs, places, strict=True)
+    ]
+
+
+def test_draws_do_not_depend_on_where_runs_are_cut() -> None:
+    sampler = Sampler(1.0, 2, seed=4)
+    whole = decode_by_runs(Counting(), 7, 20, 30, sampler, ())
+    steps = np.diff([7, *whole])
+    assert set(steps.tolist()) == {1, 2}
+    first = decode_by_runs(Counting(), 7, 20, 11, sampler, ())
+    rest = decode_by_runs(Counting(), first[-1], 31, 19, sampler, ())
+    assert first + rest == whole
+
+
+@pytest.mark.parametrize(
+    ("stops", "expected"), [((), [4, 5, 4]), ({4}, [4]), ({5}, [4, 5]), ({6}, [4, 5, 4])]
+)
+def test_until_stop(stops: set[int], expected: list[int]) -> None:
+    assert until_stop([4, 5, 4], stops) == expected
+    assert until_stop([], stops) == []
 
 
 @pytest.mark.parametrize(
