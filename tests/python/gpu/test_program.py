@@ -1,4 +1,4 @@
-"""The largest logits come in order, ties by id, and numbers that are not finite are an error."""
+"""The largest logits in order, decoding in runs of one token, and what is no number is an error."""
 
 import numpy as np
 import pytest
