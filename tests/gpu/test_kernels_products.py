@@ -7,7 +7,8 @@ from support.weight_blocks import BY_NAME, constant_blocks, expand, random_block
 
 from llm.gpu import state
 from llm.gpu.kernels import FORMAT_IDS
-from llm.gpu.launches import embed_groups, plan_product
+from llm.gpu.launches import embed_groups
+from llm.gpu.launches_products import plan_product
 
 X = 0
 RESIDUAL = 1 << 19  # floats

@@ -9,9 +9,12 @@ from llm.gpu.kernels import KERNELS
 from llm.gpu.shader_source import expand
 
 TARGET = "vulkan1.1"
+# glslangValidator 12 knows no cooperative matrices; tests/gpu/test_kernels_matrices.py has the
+# engine compile those
+NAMES = [name for name in KERNELS if "GL_KHR_cooperative_matrix" not in expand(name)]
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_compile(name: str, tmp_path: Path) -> None:
     source, module = tmp_path / f"{name}.comp", tmp_path / f"{name}.spv"
     source.write_text(expand(name), encoding="ascii")

@@ -5,32 +5,29 @@ same bytes; the table is replayed in C, so a token costs one Python call. Positi
 tokens stand in the state buffer, which is all that is uploaded from token to token.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable
-from itertools import chain
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from llm.errors import UnsupportedModelError
+from llm.errors import DeviceError, UnsupportedModelError
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
 from llm.files.repack import check_packable
 from llm.gpu import state
+from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.hazards import HazardTracker
+from llm.gpu.kernels import KERNELS
 from llm.gpu.launches import PART_WEIGHTS
-from llm.gpu.lowering import (
-    Dispatch,
-    Lowering,
-    Scratch,
-    lower_penalize,
-    lower_picks,
-    scratch_floats,
-)
+from llm.gpu.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
+from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
+from llm.gpu.matrices import usable_tiles
+from llm.gpu.matrix_tiles import MatrixTile
 from llm.gpu.memory import require_ram
 from llm.gpu.operations import Embed, MatMul, Tensor, Weight
 from llm.gpu.penalties import Penalties
-from llm.gpu.placement import Layout, place
+from llm.gpu.placement import ALIGNMENT, Layout, place
 from llm.gpu.profile import RunProfile, make_profile, time_dispatches
 from llm.gpu.program import (
     Batch,
@@ -68,16 +65,16 @@ class DispatchExecutor:
         self.device = device.name
         self._layout: Layout = place([*constants, *program.weights])
         largest_tape = program.record(program.max_rows, program.max_outputs)
-        self._scratch = Scratch(
-            largest_tape.work_floats,
-            max(
-                extra_scratch,
-                scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu),
-            ),
+        floats = scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu)
+        self._scratch = Scratch(largest_tape.work_floats, max(extra_scratch, floats))
+        end = self._scratch.start + self._scratch.size
+        tiles = usable_tiles(device)
+        self._product_scratch = Scratch(
+            -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, tiles)
         )
-        self._lowering = Lowering(self._layout, self._scratch, is_cpu=device.is_cpu)
+        self._lowering = self._make_lowering(tiles)
         sizes = {
-            "the activations": (self._scratch.start + self._scratch.size) * WORD,
+            "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
             "the key/value cache": program.cache_words * WORD,
             "the state": state.STATE_WORDS * WORD,
             **{
@@ -120,10 +117,8 @@ class DispatchExecutor:
             ):
                 yield fraction * LOADED
             device.clear(executor._cache, program.cache_words * WORD)
-            for done, name in enumerate(names):
-                device.pipeline(name, expand(name))
-                yield LOADED + (1 - LOADED) * (done + 1) / len(names)
-            executor._make_sets(names[0])
+            yield from executor._finish_kernels()
+            executor._make_sets(names[-1])
         except BaseException:
             executor.close()
             raise
@@ -137,7 +132,7 @@ class DispatchExecutor:
         self._device.play(
             self._table(
                 ("forward", rows, outputs),
-                lambda: chain.from_iterable(map(self._lowering.lower, tape.operations)),
+                lambda: self._lowering.lower(tape.operations),
             )
         )
         if not batch.outputs:
@@ -167,7 +162,7 @@ class DispatchExecutor:
         DispatchExecutor.run(self, batch)
         self._device.finish()
         tape = self._tape(*self._recorded_for(batch))
-        dispatches = list(chain.from_iterable(map(self._lowering.lower, tape.operations)))
+        dispatches = self._lowering.lower(tape.operations)
         kinds: dict[str, list[tuple[Any, ...]]] = {}
         rows = self._rows_of(dispatches)
         for dispatch, row in zip(dispatches, rows, strict=True):
@@ -203,16 +198,33 @@ class DispatchExecutor:
         sizes = sorted({bucket(rows, most) for rows in range(1, most + 1)})
         tapes = [self._tape(rows, outputs) for rows in sizes]
         dispatches = [
-            dispatch
-            for tape in tapes
-            for operation in tape.operations
-            for dispatch in self._lowering.lower(operation)
+            dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
         ]
         self._logits = tapes[0].logits
         row = self._row(0)
         dispatches += lower_picks(row, 1, self._scratch)
         dispatches += lower_picks(row, 2, self._scratch)
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
+
+    def _make_lowering(self, tiles: Sequence[MatrixTile]) -> Lowering:
+        is_cpu = self._device.is_cpu
+        products = ProductLowering(self._layout, self._product_scratch, tiles, is_cpu=is_cpu)
+        return Lowering(self._layout, self._scratch, products, is_cpu=is_cpu)
+
+    def _finish_kernels(self) -> Generator[float, None, None]:
+        """Waits for each kernel. A driver that refuses one of matrices still runs plain ones."""
+        names = self._kernels_of_first_token()
+        for done, name in enumerate(names):
+            try:
+                self._device.pipeline(name, expand(name))
+            except DeviceError:
+                if KERNELS[name].source != "matmul_matrix.comp":
+                    raise
+                self._lowering = self._make_lowering(())
+                for plain in self._kernels_of_first_token():
+                    self._device.pipeline(plain, expand(plain))
+                return
+            yield LOADED + (1 - LOADED) * (done + 1) / len(names)
 
     def _make_sets(self, kernel: str) -> None:
         """One uniform set a weight buffer; every kernel declares the same bindings."""

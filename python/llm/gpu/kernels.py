@@ -8,6 +8,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+
 PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
 PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
 
@@ -151,6 +153,21 @@ KERNELS: dict[str, Kernel] = {
         "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
     ),
     "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
+    "halve_rows": Kernel(
+        "halve_rows.comp", 256, {"width": "I", "x": "I", "y": "I", "count_at": "I"}
+    ),
+    "sum_parts": Kernel(
+        "sum_parts.comp",
+        256,
+        {
+            "parts": "I",
+            "y": "I",
+            "residual": "I",
+            "n_parts": "I",
+            "width": "I",
+            "count_at": "I",
+        },
+    ),
     "top_k": Kernel(
         "top_k.comp",
         256,
@@ -165,8 +182,23 @@ KERNELS: dict[str, Kernel] = {
         {"CHUNK": TOP_K_CHUNK},
     ),
 }
+for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
+    KERNELS[f"probe_matrices_{_size}"] = Kernel("probe_matrices.comp", _size, {})
 for _name, _id in FORMAT_IDS.items():
     KERNELS[f"embed_{_name}"] = _embed(_id)
+    for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
+        KERNELS[_tile.kernel(_name)] = Kernel(
+            "matmul_matrix.comp",
+            _tile.group_size,
+            PRODUCT,
+            {
+                "FORMAT": _id,
+                "TILE_ROWS": _tile.rows,
+                "TILE_COLUMNS": _tile.columns,
+                "SUB_ROWS": _tile.sub_rows,
+                "SUB_COLUMNS": _tile.sub_columns,
+            },
+        )
     for _columns in MATMUL_TILE_COLUMNS:
         KERNELS[f"matmul_{_name}_{_columns}"] = Kernel(
             "matmul.comp",

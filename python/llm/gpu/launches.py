@@ -7,32 +7,14 @@ buffer; groups are for the most that may come.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from llm.gpu.kernels import (
-    KERNELS,
-    MATMUL_ROWS_COLUMNS,
-    MATMUL_ROWS_ROWS,
-    MATMUL_TILE_COLUMNS,
-    MATMUL_TILE_ROWS,
-    MATVEC_COLUMNS,
-    TOP_K_CHUNK,
-)
+from llm.gpu.kernels import KERNELS, TOP_K_CHUNK
 from llm.gpu.state import MAX_PICKS, NONE
 
 Groups = tuple[int, int, int]
 
 PART_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
-ENOUGH_TILES = 128  # to keep a large GPU busy
 ARGMAX_CHUNK = 4096
 SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
-
-
-@dataclass(frozen=True, slots=True)
-class ProductPlan:
-    """How a matrix product is launched: `threads_per_row` goes into its parameters."""
-
-    kernel: str
-    threads_per_row: int
-    groups: Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,53 +33,6 @@ def thread_groups(kernel: str, threads: int, rows: int = 1) -> Groups:
 
 def embed_groups(format_name: str, width: int, rows: int) -> Groups:
     return thread_groups(f"embed_{format_name}", width // PART_WEIGHTS, rows)
-
-
-def plan_product(
-    format_name: str, height: int, width: int, columns: int, *, is_cpu: bool
-) -> ProductPlan:
-    """For weights (height, width) and at most `columns` columns; `is_cpu`: a software driver."""
-    if width % PART_WEIGHTS:
-        raise ValueError(f"rows of {width} weights; kernels need a multiple of {PART_WEIGHTS}")
-    if is_cpu:
-        return _plan_matmul_rows(format_name, height, columns)
-    for limit in MATVEC_COLUMNS:
-        if columns <= limit:
-            kernel = f"matvec_{format_name}_{limit}"
-            threads = _threads_per_row(height, width)
-            rows_per_group = KERNELS[kernel].group_size // threads
-            return ProductPlan(kernel, threads, (ceil_div(height, rows_per_group), 1, 1))
-    return _plan_matmul(format_name, height, columns)
-
-
-def _plan_matmul(format_name: str, height: int, columns: int) -> ProductPlan:
-    """The large tile reads less; the small one is for products that would leave much of a large
-    GPU idle."""
-    small, large = MATMUL_TILE_COLUMNS
-    rows = ceil_div(height, MATMUL_TILE_ROWS)
-    is_large = columns > small and rows * ceil_div(columns, large) >= ENOUGH_TILES
-    tile = large if is_large else small
-    return ProductPlan(f"matmul_{format_name}_{tile}", 1, (rows, ceil_div(columns, tile), 1))
-
-
-def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPlan:
-    limit = next(
-        (limit for limit in MATMUL_ROWS_COLUMNS if columns <= limit), MATMUL_ROWS_COLUMNS[-1]
-    )
-    kernel = f"matmul_rows_{format_name}_{limit}"
-    rows_per_group = KERNELS[kernel].group_size * MATMUL_ROWS_ROWS
-    groups = (ceil_div(height, rows_per_group), ceil_div(columns, limit), 1)
-    return ProductPlan(kernel, 1, groups)
-
-
-def _threads_per_row(height: int, width: int) -> int:
-    """Few rows: as many threads as have a part each, so that there are groups for every
-    multiprocessor. Many rows: few threads, so that none idles at the end of a row."""
-    most = 4 if height > 16384 else 32
-    threads = 1
-    while threads < most and threads * PART_WEIGHTS < width:
-        threads *= 2
-    return threads
 
 
 def argmax_scratch(count: int) -> int:

@@ -3,15 +3,15 @@
 The launch sizes are launches.py's; this file knows where operands lie and what is touched.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from llm.gpu import launches, launches_attend, state
+from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.kernels import pack_params
 from llm.gpu.launches import Groups, SearchStage
+from llm.gpu.lowering_products import ProductLowering
 from llm.gpu.operations import (
-    FLOAT_BYTES,
     Attend,
     CacheStore,
     Embed,
@@ -29,49 +29,33 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.placement import Layout
 from llm.gpu.tape import Tape
 
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Floats `start` to `start + size` of the work buffer."""
-
-    start: int
-    size: int
-
-    def part(self, floats: int, what: str) -> Region:
-        """Its first floats, as bytes. ValueError where it is too small: our own mistake."""
-        if floats > self.size:
-            raise ValueError(f"{what} needs {floats:,} floats of scratch; there are {self.size:,}")
-        return Region("work", self.start * FLOAT_BYTES, (self.start + floats) * FLOAT_BYTES)
-
-
 PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Dispatch:
-    kernel: str
-    parameters: bytes  # the push constants
-    groups: Groups
-    shard: int  # weight buffer that it reads
-    reads: tuple[Region, ...]
-    writes: tuple[Region, ...]
 
 
 class Lowering:
     """Turns the operations of one program into dispatches; `is_cpu` is a software driver.
 
-    `scratch` is a region of the work buffer, in floats, where dispatches of one operation leave
-    each other partial results.
+    `scratch` is where dispatches of one operation leave each other partial results; those of
+    matrix products are in the keeping of `products`.
     """
 
-    def __init__(self, layout: Layout, scratch: Scratch, *, is_cpu: bool) -> None:
+    def __init__(
+        self, layout: Layout, scratch: Scratch, products: ProductLowering, *, is_cpu: bool
+    ) -> None:
         self._layout = layout
         self._scratch = scratch
+        self._products = products
         self._is_cpu = is_cpu
 
-    def lower(self, operation: Operation) -> list[Dispatch]:
-        lowered = _LOWER[type(operation)](self, operation)
-        return lowered if isinstance(lowered, list) else [lowered]
+    def lower(self, operations: Iterable[Operation]) -> list[Dispatch]:
+        """The dispatches of a whole tape, in order."""
+        dispatches: list[Dispatch] = []
+        self._products.begin()
+        for op in operations:
+            lowered = _LOWER[type(op)](self, op)
+            dispatches += lowered if isinstance(lowered, list) else [lowered]
+            self._products.notice(op.writes)
+        return dispatches
 
     def _embed(self, op: Embed) -> Dispatch:
         name = op.weight.format.name
@@ -101,25 +85,8 @@ class Lowering:
             count_at=int(op.count),
         )
 
-    def _matmul(self, op: MatMul) -> Dispatch:
-        weight = op.weight
-        plan = launches.plan_product(
-            weight.format.name, weight.rows, weight.columns, op.x.rows, is_cpu=self._is_cpu
-        )
-        return self._dispatch(
-            op,
-            plan.kernel,
-            plan.groups,
-            weight,
-            planes=self._planes(weight),
-            height=weight.rows,
-            width=weight.columns,
-            x=op.x.offset,
-            y=op.y.offset,
-            residual=_offset(op.residual),
-            count_at=int(op.count),
-            threads_per_row=plan.threads_per_row,
-        )
+    def _matmul(self, op: MatMul) -> list[Dispatch]:
+        return self._products.lower(op)
 
     def _rotate(self, op: Rotate) -> Dispatch:
         norm = state.NONE if op.norm is None else self._planes(op.norm)[0]
@@ -220,8 +187,7 @@ class Lowering:
         return Dispatch(kernel, pack_params(kernel, **fields), groups, shard, op.reads, op.writes)
 
     def _planes(self, weight: Weight) -> tuple[int, int, int, int]:
-        first, second, third, fourth, *_ = *self._layout.placements[weight.name].planes, 0, 0, 0, 0
-        return first, second, third, fourth
+        return self._layout.placements[weight.name].four_planes
 
 
 _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch]]] = {

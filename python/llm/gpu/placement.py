@@ -16,6 +16,12 @@ class Placement:
     shard: int
     planes: tuple[int, ...]  # word offset of each plane in its shard
 
+    @property
+    def four_planes(self) -> tuple[int, int, int, int]:
+        """As kernels take them; 0 for those that the format has not."""
+        first, second, third, fourth, *_ = *self.planes, 0, 0, 0
+        return first, second, third, fourth
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

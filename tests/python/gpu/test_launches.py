@@ -4,64 +4,16 @@ from itertools import pairwise
 
 import pytest
 
-from llm.gpu.kernels import FORMAT_IDS, KERNELS, MATMUL_ROWS_ROWS, TOP_K_CHUNK
+from llm.gpu.kernels import TOP_K_CHUNK
 from llm.gpu.launches import (
     SEGMENTS,
     argmax_scratch,
     argmax_stages,
-    plan_product,
     thread_groups,
     top_k_scratch,
     top_k_stages,
 )
 from llm.gpu.state import NONE
-
-GROUP_LIMIT = 65535  # groups an axis, everywhere
-
-
-@pytest.mark.parametrize("columns", [1, 2, 8, 9, 16, 17, 256])
-@pytest.mark.parametrize(("height", "width"), [(1, 32), (256, 640), (37, 96), (262144, 640)])
-@pytest.mark.parametrize("is_cpu", [True, False])
-def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> None:
-    plan = plan_product("q8_0", height, width, columns, is_cpu=is_cpu)
-    kernel = KERNELS[plan.kernel]
-    if kernel.source == "matmul.comp":
-        rows, tile = kernel.defines["TILE_ROWS"], kernel.defines["TILE_COLUMNS"]
-    elif kernel.source == "matvec.comp":
-        assert plan.threads_per_row in (1, 2, 4, 8, 16, 32)
-        rows, tile = kernel.group_size // plan.threads_per_row, kernel.defines["COLUMNS"]
-        assert columns <= tile
-    else:
-        rows, tile = kernel.group_size * MATMUL_ROWS_ROWS, kernel.defines["COLUMNS"]
-    across, down, _ = plan.groups
-    assert (across - 1) * rows < height <= across * rows
-    assert (down - 1) * tile < columns <= down * tile
-    assert max(plan.groups) <= GROUP_LIMIT
-
-
-@pytest.mark.parametrize("name", FORMAT_IDS)
-@pytest.mark.parametrize("is_cpu", [True, False])
-def test_plan_product_keeps_the_format(name: str, is_cpu: bool) -> None:
-    for columns in (1, 8, 256):
-        plan = plan_product(name, 64, 256, columns, is_cpu=is_cpu)
-        assert KERNELS[plan.kernel].defines["FORMAT"] == FORMAT_IDS[name]
-
-
-def test_a_narrow_product_still_fills_a_large_gpu() -> None:
-    plan = plan_product("q4_k", 640, 1024, 1, is_cpu=False)
-    assert plan.groups[0] >= 132
-
-
-@pytest.mark.parametrize(
-    ("height", "columns", "tile"),
-    [
-        pytest.param(640, 256, 32, id="few tiles"),
-        pytest.param(4096, 256, 64, id="many tiles"),
-        pytest.param(262144, 32, 32, id="few columns"),
-    ],
-)
-def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
-    assert plan_product("q4_k", height, 512, columns, is_cpu=False).kernel == f"matmul_q4_k_{tile}"
 
 
 def test_thread_groups() -> None:

@@ -1,0 +1,43 @@
+"""The tiles in which groups of matmul_matrix.comp compute a product."""
+
+from dataclasses import dataclass
+
+SHARED_ROW = 144  # bytes of shared memory for a row or a column of a tile
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTile:
+    """What a group computes, and each of its subgroups; and how fast, on an H200.
+
+    The last two fields only serve to choose between tiles.
+    """
+
+    rows: int
+    columns: int
+    sub_rows: int
+    sub_columns: int
+    subgroup_size: int
+    resident: int = 1  # groups that a multiprocessor runs at the same time
+    microseconds: float = 1.0  # for each 64 of k, with so many groups beside each other
+
+    @property
+    def group_size(self) -> int:
+        subgroups = self.rows // self.sub_rows * (self.columns // self.sub_columns)
+        return subgroups * self.subgroup_size
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes."""
+        return (self.rows + self.columns) * SHARED_ROW
+
+    def kernel(self, format_name: str) -> str:
+        return f"matmul_matrix_{format_name}_{self.rows}x{self.columns}"
+
+
+MATRIX_TILES = (
+    MatrixTile(128, 128, 32, 32, 32, resident=1, microseconds=1.55),
+    MatrixTile(64, 64, 32, 16, 32, resident=2),
+    MatrixTile(64, 32, 32, 16, 32, resident=3, microseconds=0.9),
+)
+# Of one subgroup of eight: what a software driver takes, so that tests can run the kernel there.
+SMALL_MATRIX_TILES = (MatrixTile(32, 32, 32, 32, 8), MatrixTile(16, 16, 16, 16, 8))

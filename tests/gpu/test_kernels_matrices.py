@@ -1,0 +1,212 @@
+"""Products by cooperative matrices, in every block format, on sizes that no tile divides.
+
+Software drivers take the small tiles, of one subgroup of eight; the kernel is the same.
+"""
+
+import numpy as np
+import pytest
+from support.kernel_bench import KernelBench, Launch
+from support.weight_blocks import constant_blocks, expand, random_blocks
+
+import godot
+from llm.gpu import state
+from llm.gpu.kernels import FORMAT_IDS, KERNELS
+from llm.gpu.launches import thread_groups
+from llm.gpu.launches_products import ProductPlan, halves_floats, parts_floats, plan_product
+from llm.gpu.matrices import multiplies
+from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.rendering_device import COMPUTE_STAGE
+from llm.gpu.shader_source import expand as expand_source
+
+X = 0  # floats
+HALVES = 1 << 18
+Y = 1 << 19
+PARTS = 1 << 20
+RESIDUAL = (1 << 21) - (1 << 18)
+UNTOUCHED = np.float32(-7.5)
+# Of the sum of magnitudes: a weight and a value each round to 11 bits, sums to float32.
+TOLERANCE = 2.0**-10 + 60 * 2.0**-24
+LEAST_HALF = 2.0**-25  # half of the smallest float16 step, where weights are tiny
+
+SIZES = [(37, 256), (130, 768), (33, 2048)]
+NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
+LARGE_BLOCKS = ("q4_k", "q6_k")
+
+
+@pytest.fixture(scope="module")
+def tiles(bench: KernelBench) -> tuple[MatrixTile, ...]:
+    for tiles in (MATRIX_TILES, SMALL_MATRIX_TILES):
+        if multiplies(bench.device, tiles[0].subgroup_size):
+            return tiles
+    pytest.skip(f"{bench.device.name} multiplies no cooperative matrices")
+
+
+def test_lavapipe_multiplies_matrices(bench: KernelBench) -> None:
+    if "256 bits" not in bench.device.name:
+        pytest.skip("not lavapipe with subgroups of eight")
+    assert multiplies(bench.device, 8)
+    assert not multiplies(bench.device, 32)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kernel in KERNELS.items() if kernel.source == "matmul_matrix.comp"]
+)
+def test_compile(bench: KernelBench, name: str) -> None:
+    """The large tiles, too, which software drivers may refuse."""
+    source = godot.RDShaderSource()
+    source.set_stage_source(COMPUTE_STAGE, expand_source(name))
+    compiled = bench.device._device.shader_compile_spirv_from_source(source)
+    assert compiled.get_stage_compile_error(COMPUTE_STAGE) == ""
+
+
+def product(
+    bench: KernelBench,
+    plan: ProductPlan,
+    name: str,
+    blocks: np.ndarray,
+    x: np.ndarray,
+    residual: int = state.NONE,
+) -> np.ndarray:
+    """y (columns, M) for x (columns, K); `residual` is where floats were put, or Y."""
+    height, (columns, width) = len(blocks), x.shape
+    bench.put("work", X, x)
+    if residual != Y:
+        bench.put("work", Y, np.full((columns + 1) * height, UNTOUCHED))
+    bench.put_state(ROWS=0, OUTPUTS=columns)
+    assert halves_floats(width, columns) <= Y - HALVES
+    assert parts_floats(height, columns, plan.parts) <= RESIDUAL - PARTS
+    count = {"count_at": state.OUTPUTS}
+    halve = {"width": width, "x": X, "y": HALVES, **count}
+    multiply = {
+        "planes": bench.put_weights(name, blocks),
+        "height": height,
+        "width": width,
+        "x": HALVES,
+        "y": Y if plan.parts == 1 else PARTS,
+        "residual": residual if plan.parts == 1 else state.NONE,
+        "threads_per_row": 1,
+        **count,
+    }
+    launches: list[Launch] = [
+        ("halve_rows", halve, (columns + 3, 1, 1)),
+        (plan.kernel, multiply, plan.groups),
+    ]
+    if plan.parts > 1:
+        add = {
+            "parts": PARTS,
+            "y": Y,
+            "residual": residual,
+            "n_parts": plan.parts,
+            "width": height,
+            **count,
+        }
+        launches.append(("sum_parts", add, thread_groups("sum_parts", columns * height)))
+    bench.run(launches)
+    found = bench.floats(Y, columns + 1, height)
+    assert (found[columns] == UNTOUCHED).all()
+    return found[:columns]
+
+
+def check(found: np.ndarray, weights: np.ndarray, x: np.ndarray) -> None:
+    exact = x.astype(np.float64) @ weights.T.astype(np.float64)
+    magnitude = np.abs(x).astype(np.float64) @ np.abs(weights).T.astype(np.float64)
+    tiny = LEAST_HALF * np.abs(x).astype(np.float64).sum(axis=1, keepdims=True)
+    assert (np.abs(found - exact) <= TOLERANCE * magnitude + tiny).all()
+
+
+@pytest.mark.parametrize("tile", [0, 1])
+@pytest.mark.parametrize(("columns", "most"), [(9, 9), (31, 32), (70, 128)])
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_product(
+    bench: KernelBench,
+    tiles: tuple[MatrixTile, ...],
+    name: str,
+    columns: int,
+    most: int,
+    tile: int,
+) -> None:
+    source = np.random.default_rng(columns)
+    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+        blocks = random_blocks(name, height, width, source)
+        x = source.standard_normal((columns, width)).astype(np.float32)
+        plan = plan_product(name, height, width, most, is_cpu=False, tiles=tiles[tile : tile + 1])
+        assert plan.parts > 1 or width < 2048
+        check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("width", [256, 1024])
+def test_residual(
+    bench: KernelBench, tiles: tuple[MatrixTile, ...], width: int, in_place: bool
+) -> None:
+    """Of sums in one part and in several."""
+    source = np.random.default_rng(4)
+    blocks = random_blocks("q8_0", 50, width, source)
+    x = source.standard_normal((20, width)).astype(np.float32)
+    plan = plan_product("q8_0", 50, width, 32, is_cpu=False, tiles=tiles)
+    assert (plan.parts > 1) == (width > 256)
+    plain = product(bench, plan, "q8_0", blocks, x)
+    residual = source.standard_normal((20, 50)).astype(np.float32)
+    at = Y if in_place else RESIDUAL
+    bench.put("work", at, residual)
+    found = product(bench, plan, "q8_0", blocks, x, at)
+    assert np.allclose(found, plain + residual, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_of_any_size(bench: KernelBench, tiles: tuple[MatrixTile, ...]) -> None:
+    """Float16 ends at 65504 and at 6e-8; activations of real models go beyond the first."""
+    source = np.random.default_rng(8)
+    blocks = random_blocks("q5_0", 40, 640, source)
+    x = source.standard_normal((12, 640))
+    x *= 10.0 ** np.array([-30, -12, -6, -3, -1, 0, 1, 3, 6, 12, 30, 0])[:, None]
+    x[11] = 0.0
+    x[5, 7] = 1e5  # one value far from the others
+    x = x.astype(np.float32)
+    plan = plan_product("q5_0", 40, 640, 16, is_cpu=False, tiles=tiles)
+    found = product(bench, plan, "q5_0", blocks, x)
+    weights = expand("q5_0", blocks)
+    check(found[:5], weights, x[:5])
+    check(found[6:], weights, x[6:])
+    assert (found[11] == 0.0).all()
+    largest = np.abs(weights).sum(axis=1) * 1e5  # the others have lost what is 2^-24 of the largest
+    exact = x[5].astype(np.float64) @ weights.T.astype(np.float64)
+    assert (np.abs(found[5] - exact) <= TOLERANCE * largest).all()
+
+
+def test_infinite_and_nan_stay_in_their_column(
+    bench: KernelBench, tiles: tuple[MatrixTile, ...]
+) -> None:
+    source = np.random.default_rng(9)
+    blocks = random_blocks("q6_k", 40, 512, source)
+    x = source.standard_normal((16, 512)).astype(np.float32)
+    x[3, 100], x[10, 5] = np.inf, np.nan
+    plan = plan_product("q6_k", 40, 512, 16, is_cpu=False, tiles=tiles)
+    found = product(bench, plan, "q6_k", blocks, x)
+    assert not np.isfinite(found[[3, 10]]).any()
+    assert np.isfinite(np.delete(found, [3, 10], axis=0)).all()
+
+
+@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+def test_nan_weights_stay_in_their_row(
+    bench: KernelBench, tiles: tuple[MatrixTile, ...], name: str
+) -> None:
+    source = np.random.default_rng(5)
+    blocks = random_blocks(name, 35, 512, source)
+    blocks[17] = constant_blocks(name, 1, 512, 0x5A, np.nan)
+    x = source.standard_normal((12, 512)).astype(np.float32)
+    plan = plan_product(name, 35, 512, 32, is_cpu=False, tiles=tiles)
+    found = product(bench, plan, name, blocks, x)
+    assert np.isnan(found[:, 17]).all()
+    assert np.isfinite(np.delete(found, 17, axis=1)).all()
+
+
+@pytest.mark.parametrize("byte", [0x00, 0xFF, 0x80, 0x7F, 0xA5])
+@pytest.mark.parametrize("half", [-1.0, 2.0**-24, -(2.0**-14) * 0.75])
+@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+def test_extreme_blocks(
+    bench: KernelBench, tiles: tuple[MatrixTile, ...], name: str, byte: int, half: float
+) -> None:
+    blocks = constant_blocks(name, 9, 256, byte, half)
+    x = np.random.default_rng(byte).standard_normal((9, 256)).astype(np.float32)
+    plan = plan_product(name, 9, 256, 9, is_cpu=False, tiles=tiles)
+    check(product(bench, plan, name, blocks, x), expand(name, blocks), x)

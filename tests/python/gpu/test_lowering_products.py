@@ -1,0 +1,138 @@
+"""Products by matrices: x is halved once, and nothing is overwritten while it is read."""
+
+import struct
+
+import pytest
+
+from llm.files.formats import FORMATS
+from llm.gpu.dispatches import Dispatch, Scratch
+from llm.gpu.hazards import HazardTracker
+from llm.gpu.kernels import KERNELS
+from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
+from llm.gpu.matrix_tiles import MATRIX_TILES, MatrixTile
+from llm.gpu.operations import Count, MatMul, Tensor, Weight
+from llm.gpu.placement import place
+from llm.gpu.tape import Tape
+
+ROWS = 256
+Q8_0 = FORMATS[8]
+WEIGHTS = {
+    "q": Weight("q", Q8_0, 1024, 2048),
+    "k": Weight("k", Q8_0, 256, 2048),
+    "v": Weight("v", Q8_0, 256, 2048),
+    "o": Weight("o", Q8_0, 2048, 1024),
+    "up": Weight("up", Q8_0, 40000, 2048),
+}
+X = Tensor(0, ROWS, 2048)
+Q, K, V = (Tensor(1_000_000 * n, ROWS, WEIGHTS[name].rows) for n, name in enumerate("qkv", 1))
+OUT = Tensor(4_000_000, ROWS, 2048)
+
+
+def product(name: str, x: Tensor, y: Tensor, residual: Tensor | None = None) -> MatMul:
+    return MatMul(WEIGHTS[name], x, y, residual, Count.ROWS)
+
+
+LAYER = [product("q", X, Q), product("k", X, K), product("v", X, V), product("o", Q, OUT, OUT)]
+
+
+def lowering(
+    tiles: tuple[MatrixTile, ...] = MATRIX_TILES, size: int | None = None
+) -> ProductLowering:
+    tape = Tape(ROWS, ROWS, list(LAYER))
+    scratch = Scratch(8_000_000, product_scratch_floats(tape, tiles) if size is None else size)
+    return ProductLowering(place(WEIGHTS.values()), scratch, tiles, is_cpu=False)
+
+
+def lower(products: ProductLowering, ops: list[MatMul]) -> list[Dispatch]:
+    products.begin()
+    found: list[Dispatch] = []
+    for op in ops:
+        found += products.lower(op)
+        products.notice(op.writes)
+    return found
+
+
+def kernels(dispatches: list[Dispatch]) -> list[str]:
+    return [KERNELS[dispatch.kernel].source.removesuffix(".comp") for dispatch in dispatches]
+
+
+def fields(dispatch: Dispatch) -> dict[str, int]:
+    kernel = KERNELS[dispatch.kernel]
+    values = list(struct.unpack(kernel.struct_format, dispatch.parameters))
+    named = {}
+    for name, code in kernel.params.items():
+        count = int(code[:-1] or 1)
+        named[name], values = values[0], values[count:]
+    return named
+
+
+def test_x_is_halved_once_for_all_that_read_it() -> None:
+    found = kernels(lower(lowering(), LAYER))
+    assert found == [
+        "halve_rows",
+        *["matmul_matrix", "sum_parts"] * 3,
+        "halve_rows",
+        *["matmul_matrix", "sum_parts"],
+    ]
+
+
+def test_x_is_halved_again_after_a_change() -> None:
+    again = product("o", Q, X)  # writes what q read
+    assert kernels(lower(lowering(), [LAYER[0], again, LAYER[0]])).count("halve_rows") == 3
+
+
+def test_a_new_tape_halves_again() -> None:
+    products = lowering()
+    first = lower(products, LAYER[:1])
+    assert lower(products, LAYER[:1]) == first
+
+
+def test_products_of_one_x_run_beside_each_other() -> None:
+    dispatches = lower(lowering(), LAYER[:3])
+    multiply = [d for d in dispatches if d.kernel.startswith("matmul_matrix")]
+    hazards = HazardTracker()
+    assert not any(hazards.add(d.reads, d.writes) for d in multiply)
+
+
+def test_without_room_beside_each_other_they_wait() -> None:
+    products = lowering()
+    (_, multiply, _) = lower(products, LAYER[:1])
+    (sums,) = multiply.writes
+    rows = multiply.reads[0]
+    room = (sums.end - sums.start + rows.end - rows.start) // 4
+    tight = lowering(size=room)
+    firsts = [d for d in lower(tight, LAYER[:2]) if d.kernel.startswith("matmul_matrix")]
+    hazards = HazardTracker()
+    assert [hazards.add(d.reads, d.writes) for d in firsts] == [False, True]
+    with pytest.raises(ValueError, match="of scratch"):
+        lower(lowering(size=room - 1), LAYER[:1])
+
+
+def test_each_reads_what_the_one_before_wrote() -> None:
+    halve, multiply, add = lower(lowering(), [product("o", Q, OUT, OUT)])
+    assert (halve.reads, halve.writes[0]) == ((Q.region,), multiply.reads[0])
+    assert multiply.writes[0] == add.reads[0]
+    assert add.reads[1:] == (OUT.region,)
+    assert add.writes == (OUT.region,)
+    halved, multiplied, added = fields(halve), fields(multiply), fields(add)
+    assert halved["y"] == multiplied["x"] == multiply.reads[0].start // 4
+    assert multiplied["y"] == added["parts"] == multiply.writes[0].start // 4
+    assert multiplied["residual"] == 0xFFFFFFFF
+    assert added["residual"] == added["y"] == OUT.offset
+    assert added["n_parts"] == multiply.groups[2] > 1
+
+
+def test_one_part_writes_its_result_itself() -> None:
+    y = Tensor(20_000_000, ROWS, 40000)
+    _, multiply = lower(lowering(), [product("up", X, y, y)])
+    assert multiply.groups[2] == 1
+    assert multiply.writes == (y.region,)
+    assert multiply.reads[1:] == (y.region,)
+    assert fields(multiply)["residual"] == fields(multiply)["y"] == y.offset
+
+
+def test_without_matrices() -> None:
+    dispatches = lower(lowering(()), LAYER)
+    assert kernels(dispatches) == ["matmul"] * 4
+    assert [d.reads for d in dispatches] == [op.reads for op in LAYER]
+    assert product_scratch_floats(Tape(ROWS, ROWS, list(LAYER)), ()) == 0
