@@ -1,14 +1,12 @@
-// y[r, i] = activation(gate[r, i]) * up[r, i], by `activation`
+// y[r, i] = activation(gate[r, i]) * up[r, i]
 //
-//   0  gelu(g) = g / 2 * (1 + tanh(sqrt(2 / pi) * (g + 0.044715 g^3)))
-//   1  silu(g) = g / (1 + exp(-g))
-//
-// One thread for a value. Source: Shazeer 2020, GLU Variants Improve Transformer.
+// One thread for a value.
 //
 // Defines    GROUP_SIZE
 // Dispatch   (width / GROUP_SIZE, rows, 1)
 
 #include "bindings.glslh"
+#include "gate.glslh"
 #include "state.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
@@ -23,8 +21,6 @@ layout(push_constant, std430) uniform Params {
 }
 params;
 
-const uint ACTIVATION_SILU = 1u; // python/llm/gpu/operations.py has the same number
-
 void main() {
 	const uint row = gl_WorkGroupID.y;
 	const uint i = gl_GlobalInvocationID.x;
@@ -32,12 +28,5 @@ void main() {
 		return;
 	}
 	const uint at = row * params.width + i;
-	const float gate = work[params.gate + at];
-	// (1 + tanh(a)) / 2 = 1 / (1 + exp(-2a)), so both are gate / (1 + exp(-slope))
-	const float slope = params.activation == ACTIVATION_SILU
-			? gate
-			: 1.59576912 * (gate + 0.044715 * gate * gate * gate);
-	// far below it is 0, and exp must not overflow
-	const float activated = slope < -80.0 ? 0.0 : gate / (1.0 + exp(-slope));
-	work[params.y + at] = activated * work[params.up + at];
+	work[params.y + at] = activated(work[params.gate + at], params.activation) * work[params.up + at];
 }

@@ -1,14 +1,19 @@
-// y[r] = x[r] / scale[r] as float16, for products by matrices
+// y[r] = value[r] / scale[r] as float16, for products by matrices. By SOURCE, value[r, i] is
+//
+//   0  x[r, i]
+//   1  activation(x[r, i]) * up[r, i], a gated unit
+//   2  x[r, i] * norm[i] / sqrt(mean over i of x[r, i]^2 + eps), an RMS norm
 //
 // One group for each row r. The scale is the power of two that brings the row's largest value to
 // between 2^13 and 2^14: float16 then neither overflows nor loses what matters, whatever a model's
 // activations are. A row of y is width / 2 floats with two float16 each, the scale, and three floats
 // of padding, so that rows start at multiples of four.
 //
-// Defines    GROUP_SIZE
+// Defines    GROUP_SIZE, SOURCE
 // Dispatch   (rows, 1, 1)
 
 #include "bindings.glslh"
+#include "gate.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -17,14 +22,31 @@ layout(push_constant, std430) uniform Params {
 	uint x; // offsets in floats
 	uint y;
 	uint count_at; // word of the state that holds the number of rows
+	uint up; // offset in floats
+	uint activation;
+	uint norm; // float32 weights, offset in words
+	float eps;
 }
 params;
 
-shared float group_largest[GROUP_SIZE];
+shared vec2 group_found[GROUP_SIZE]; // the largest value, and the sum of squares of x
 
-float largest_of(const vec4 values) {
-	const vec4 sizes = abs(values);
-	return max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
+// Four values, not yet normed.
+vec4 values_at(const uint row, const uint quad) {
+	const uint at = row * params.width / 4u + quad;
+	const vec4 x = work4[params.x / 4u + at];
+#if SOURCE == 1
+	const vec4 up = work4[params.up / 4u + at];
+	vec4 values;
+	for (uint j = 0u; j < 4u; j++) {
+		values[j] = activated(x[j], params.activation) * up[j];
+	}
+	return values;
+#elif SOURCE == 2
+	return x * uintBitsToFloat(weights4[params.norm / 4u + quad]);
+#else
+	return x;
+#endif
 }
 
 void main() {
@@ -33,28 +55,41 @@ void main() {
 		return; // the whole group
 	}
 	const uint thread = gl_LocalInvocationID.x;
-	const uint x = (params.x + row * params.width) / 4u;
-	const uint y = params.y + row * (params.width / 2u + 4u);
 
 	float largest = 0.0;
-	for (uint i = thread; i < params.width / 4u; i += GROUP_SIZE) {
-		largest = max(largest, largest_of(work4[x + i]));
+	float squares = 0.0;
+	for (uint quad = thread; quad < params.width / 4u; quad += GROUP_SIZE) {
+		const vec4 sizes = abs(values_at(row, quad));
+		largest = max(largest, max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)));
+#if SOURCE == 2
+		const vec4 x = work4[(params.x + row * params.width) / 4u + quad];
+		squares += dot(x, x);
+#endif
 	}
-	group_largest[thread] = largest;
+	group_found[thread] = vec2(largest, squares);
 	for (uint size = GROUP_SIZE / 2; size > 0u; size >>= 1u) {
 		barrier();
 		if (thread < size) {
-			group_largest[thread] = max(group_largest[thread], group_largest[thread + size]);
+			const vec2 some = group_found[thread];
+			const vec2 more = group_found[thread + size];
+			group_found[thread] = vec2(max(some.x, more.x), some.y + more.y);
 		}
 	}
 	barrier();
+	const vec2 found = group_found[0];
+#if SOURCE == 2
+	const float factor = 1.0 / sqrt(found.y / float(params.width) + params.eps);
+#else
+	const float factor = 1.0;
+#endif
 
 	// The exponent bits of the largest value; none so small that the inverse would be infinite.
-	const uint exponent = max(floatBitsToUint(group_largest[0]) >> 23u, 14u);
+	const uint exponent = max(floatBitsToUint(found.x * factor) >> 23u, 14u);
 	const float inverse = uintBitsToFloat((267u - exponent) << 23u);
+	const uint y = params.y + row * (params.width / 2u + 4u);
 	for (uint i = thread; i < params.width / 8u; i += GROUP_SIZE) {
-		const vec4 first = work4[x + 2u * i] * inverse;
-		const vec4 second = work4[x + 2u * i + 1u] * inverse;
+		const vec4 first = values_at(row, 2u * i) * factor * inverse;
+		const vec4 second = values_at(row, 2u * i + 1u) * factor * inverse;
 		work4[y / 4u + i] = uintBitsToFloat(uvec4(packHalf2x16(first.xy), packHalf2x16(first.zw),
 				packHalf2x16(second.xy), packHalf2x16(second.zw)));
 	}

@@ -15,6 +15,7 @@ from llm.gpu.launches import thread_groups
 from llm.gpu.launches_products import ProductPlan, halves_floats, parts_floats, plan_product
 from llm.gpu.matrices import multiplies
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.operations import Activation
 from llm.gpu.rendering_device import COMPUTE_STAGE
 from llm.gpu.shader_source import expand as expand_source
 
@@ -27,6 +28,8 @@ UNTOUCHED = np.float32(-7.5)
 # Of the sum of magnitudes: a weight and a value each round to 11 bits, sums to float32.
 TOLERANCE = 2.0**-10 + 60 * 2.0**-24
 LEAST_HALF = 2.0**-25  # half of the smallest float16 step, where weights are tiny
+
+NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}  # but x
 
 SIZES = [(37, 256), (130, 768), (33, 2048)]
 NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
@@ -76,7 +79,7 @@ def product(
     assert halves_floats(width, columns) <= Y - HALVES
     assert parts_floats(height, columns, plan.parts) <= RESIDUAL - PARTS
     count = {"count_at": state.OUTPUTS}
-    halve = {"width": width, "x": X, "y": HALVES, **count}
+    halve = {**NO_SOURCE, "width": width, "x": X, "y": HALVES, **count}
     multiply = {
         "planes": bench.put_weights(name, blocks),
         "height": height,
@@ -210,3 +213,63 @@ def test_extreme_blocks(
     x = np.random.default_rng(byte).standard_normal((9, 256)).astype(np.float32)
     plan = plan_product(name, 9, 256, 9, is_cpu=False, tiles=tiles)
     check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
+
+
+def halved(bench: KernelBench, kernel: str, rows: int, width: int, **fields: float) -> np.ndarray:
+    """The rows that a kernel writes for `rows` rows at X, times their scales."""
+    size = halves_floats(width, rows + 1)
+    bench.put("work", HALVES, np.full(size, UNTOUCHED))
+    bench.put_state(ROWS=rows)
+    params = {**NO_SOURCE, "width": width, "x": X, "y": HALVES, "count_at": state.ROWS, **fields}
+    bench.run([(kernel, params, (rows + 1, 1, 1))])
+    found = bench.floats(HALVES, rows + 1, width // 2 + 4)
+    assert (found[rows] == UNTOUCHED).all()
+    halves = found[:rows, : width // 2].copy().view(np.float16).astype(np.float64)
+    scales = found[:rows, width // 2]
+    largest = np.abs(halves).max(axis=1)
+    assert ((largest >= 2.0**13) & (largest <= 2.0**14)).all()
+    assert (np.log2(scales) % 1 == 0).all()
+    return halves * scales[:, None]
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    """One rounding to 11 bits, but for what is tiny beside the largest of its row."""
+    tiny = 2.0**-37 * np.abs(expected).max(axis=1, keepdims=True)
+    return bool((np.abs(found - expected) <= 2.0**-10.9 * np.abs(expected) + tiny).all())
+
+
+@pytest.mark.parametrize("width", [32, 640, 2080])
+def test_halve_rows(bench: KernelBench, width: int) -> None:
+    x = np.random.default_rng(1).standard_normal((5, width)) * 10.0 ** np.arange(-8, 12, 4)[:, None]
+    bench.put("work", X, x.astype(np.float32))
+    assert close(halved(bench, "halve_rows", 5, width), x.astype(np.float32))
+
+
+@pytest.mark.parametrize("activation", list(Activation))
+@pytest.mark.parametrize("width", [32, 640, 2080])
+def test_halve_gated(bench: KernelBench, width: int, activation: Activation) -> None:
+    gate, up = np.random.default_rng(2).standard_normal((2, 5, width)).astype(np.float32) * 3
+    up *= np.float32(10.0) ** np.arange(-8, 12, 4, dtype=np.float32)[:, None]
+    bench.put("work", X, gate)
+    bench.put("work", PARTS, up)
+    found = halved(bench, "halve_gated", 5, width, up=PARTS, activation=int(activation))
+    g = gate.astype(np.float64)
+    if activation is Activation.GELU:
+        gated = g / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
+    else:
+        gated = g / (1 + np.exp(-g))
+    # far below 0 a gate is the small difference of large numbers
+    assert np.allclose(found, gated * up, rtol=6e-4, atol=1e-6 * np.abs(up).max(axis=1)[:, None])
+
+
+@pytest.mark.parametrize("width", [32, 640, 2080])
+def test_halve_normed(bench: KernelBench, width: int) -> None:
+    source = np.random.default_rng(3)
+    x = (source.standard_normal((5, width)) * 10.0 ** np.arange(-8, 12, 4)[:, None]).astype("f4")
+    norm = source.standard_normal(width).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put("weights", 4096, norm)
+    found = halved(bench, "halve_normed", 5, width, norm=4096, eps=1e-6)
+    mean_square = (x.astype(np.float64) ** 2).mean(axis=1, keepdims=True)
+    expected = x * norm / np.sqrt(mean_square + 1e-6)
+    assert close(found, expected)

@@ -29,7 +29,9 @@ POSITIONS = 48
 GREATEST = 2.0**14  # what the largest value of a row is brought below
 PROSE = Path(__file__).parents[1] / "golden" / "prose_logits.npz"
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-TOLERANCE = 3e-3  # of the largest logit, as in test_dispatch.py
+# Of the largest logit. Rounding to float16 falls to the other side here and there; one flip moved a
+# logit by 4e-3. A wrong scale or a row left out moves them by 1e-1.
+TOLERANCE = 1e-2
 
 
 @pytest.fixture(scope="module")

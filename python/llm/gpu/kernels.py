@@ -65,6 +65,20 @@ MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 TOP_K_CHUNK = 1024
 
 
+def _halve(source: int) -> Kernel:
+    params = {
+        "width": "I",
+        "x": "I",
+        "y": "I",
+        "count_at": "I",
+        "up": "I",
+        "activation": "I",
+        "norm": "I",
+        "eps": "f",
+    }
+    return Kernel("halve_rows.comp", 256, params, {"SOURCE": source})
+
+
 def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
     defines = {"COLUMNS": columns, "CELLS": cells, "PAIRS": pairs}
     return Kernel("attend.comp", group_size, ATTEND, defines)
@@ -153,9 +167,9 @@ KERNELS: dict[str, Kernel] = {
         "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
     ),
     "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
-    "halve_rows": Kernel(
-        "halve_rows.comp", 256, {"width": "I", "x": "I", "y": "I", "count_at": "I"}
-    ),
+    "halve_rows": _halve(0),
+    "halve_gated": _halve(1),
+    "halve_normed": _halve(2),
     "sum_parts": Kernel(
         "sum_parts.comp",
         256,

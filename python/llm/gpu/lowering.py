@@ -3,7 +3,7 @@
 The launch sizes are launches.py's; this file knows where operands lie and what is touched.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llm.gpu import launches, launches_attend, state
@@ -47,14 +47,18 @@ class Lowering:
         self._products = products
         self._is_cpu = is_cpu
 
-    def lower(self, operations: Iterable[Operation]) -> list[Dispatch]:
+    def lower(self, operations: Sequence[Operation]) -> list[Dispatch]:
         """The dispatches of a whole tape, in order."""
         dispatches: list[Dispatch] = []
         self._products.begin()
-        for op in operations:
-            lowered = _LOWER[type(op)](self, op)
-            dispatches += lowered if isinstance(lowered, list) else [lowered]
+        for index, op in enumerate(operations):
             self._products.notice(op.writes)
+            lowered: Dispatch | list[Dispatch] | None = None
+            if isinstance(op, RMSNorm | GatedUnit):
+                lowered = self._products.absorb(op, operations[index + 1 :])
+            if lowered is None:
+                lowered = _LOWER[type(op)](self, op)
+            dispatches += lowered if isinstance(lowered, list) else [lowered]
         return dispatches
 
     def _embed(self, op: Embed) -> Dispatch:

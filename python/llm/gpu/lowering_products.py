@@ -1,7 +1,9 @@
 """Matrix products -> dispatches. By matrices, x is first brought to float16, once for all products
-that read it, and sums over parts of k are added up afterwards."""
+that read it, together with the norm or the gated unit before it; and sums over parts of k are added
+up afterwards."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from llm.gpu import state
 from llm.gpu.dispatches import Dispatch, Scratch
@@ -15,7 +17,16 @@ from llm.gpu.launches_products import (
     plan_product,
 )
 from llm.gpu.matrix_tiles import MatrixTile
-from llm.gpu.operations import FLOAT_BYTES, MatMul, Region, Tensor
+from llm.gpu.operations import (
+    FLOAT_BYTES,
+    Count,
+    GatedUnit,
+    MatMul,
+    Operation,
+    Region,
+    RMSNorm,
+    Tensor,
+)
 from llm.gpu.placement import Layout
 from llm.gpu.tape import Tape
 
@@ -52,13 +63,39 @@ class ProductLowering:
         self._halved = None
 
     def notice(self, writes: Iterable[Region]) -> None:
-        """What other operations write; their float16 rows are out of date."""
+        """What an operation is about to write; float16 rows of it are out of date."""
         if self._halved is not None and any(map(self._halved.region.overlaps, writes)):
             self._halved = None
 
+    def absorb(self, op: RMSNorm | GatedUnit, later: Sequence[Operation]) -> Dispatch | None:
+        """`op` as float16 rows, where only products read it, and come next; else None."""
+        readers = _readers(op.y, later)
+        are_next = readers == list(later[: len(readers)])
+        if not readers or not are_next or not all(self._reads_halves(it, op.y) for it in readers):
+            return None
+        if isinstance(op, GatedUnit):
+            gated = {"up": op.up.offset, "activation": int(op.activation)}
+            return self._halve("halve_gated", op.gate, op.y, Count.ROWS, op.reads, **gated)
+        if op.residual is not None:
+            return None
+        placement = self._layout.placements[op.weight.name]
+        normed = {"norm": placement.planes[0], "eps": op.eps}
+        found = self._halve("halve_normed", op.x, op.y, op.count, op.reads, **normed)
+        return replace(found, shard=placement.shard)
+
     def lower(self, op: MatMul) -> list[Dispatch]:
+        plan = self._plan(op)
+        if plan.tile is None:
+            reads = op.reads
+            return [
+                self._product(op, plan, op.x.offset, op.y.offset, op.residual, reads, op.writes)
+            ]
+        halve = [] if self._halved == op.x else [self._halve_x(op)]
+        return [*halve, *self._multiply(op, plan)]
+
+    def _plan(self, op: MatMul) -> ProductPlan:
         weight = op.weight
-        plan = plan_product(
+        return plan_product(
             weight.format.name,
             weight.rows,
             weight.columns,
@@ -66,30 +103,41 @@ class ProductLowering:
             is_cpu=self._is_cpu,
             tiles=self._tiles,
         )
-        if plan.tile is None:
-            reads = op.reads
-            return [
-                self._product(op, plan, op.x.offset, op.y.offset, op.residual, reads, op.writes)
-            ]
-        return [*self._halve(op), *self._multiply(op, plan)]
 
-    def _halve(self, op: MatMul) -> list[Dispatch]:
-        if self._halved == op.x:
-            return []
-        self._halved = op.x
-        self._sums_at = halves_floats(op.x.width, op.x.rows)
+    def _reads_halves(self, op: Operation, x: Tensor) -> bool:
+        """Whether it is a product by matrices that reads nothing of x but its float16 rows."""
+        if not isinstance(op, MatMul) or op.x != x or self._plan(op).tile is None:
+            return False
+        return op.residual is None or not op.residual.region.overlaps(x.region)
+
+    def _halve_x(self, op: MatMul) -> Dispatch:
+        return self._halve("halve_rows", op.x, op.x, op.count, (op.x.region,))
+
+    def _halve(
+        self,
+        kernel: str,
+        source: Tensor,
+        x: Tensor,
+        count: Count,
+        reads: tuple[Region, ...],
+        **fields: int | float,
+    ) -> Dispatch:
+        """The float16 rows of `x`, made from `source`."""
+        self._halved = x
+        self._sums_at = halves_floats(x.width, x.rows)
+        unused = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}
         parameters = pack_params(
-            "halve_rows",
-            width=op.x.width,
-            x=op.x.offset,
+            kernel,
+            width=x.width,
+            x=source.offset,
             y=self._scratch.start,
-            count_at=int(op.count),
+            count_at=int(count),
+            **{**unused, **fields},
         )
-        groups = (op.x.rows, 1, 1)
-        return [Dispatch("halve_rows", parameters, groups, 0, (op.x.region,), (self._rows_of(op),))]
+        return Dispatch(kernel, parameters, (x.rows, 1, 1), 0, reads, (self._rows_of(x),))
 
     def _multiply(self, op: MatMul, plan: ProductPlan) -> list[Dispatch]:
-        rows, start = self._rows_of(op), self._scratch.start
+        rows, start = self._rows_of(op.x), self._scratch.start
         size = parts_floats(op.y.width, op.y.rows, plan.parts)
         if size == 0:
             reads = (rows, *op.reads[1:])
@@ -138,8 +186,19 @@ class ProductLowering:
         )
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, reads, writes)
 
-    def _rows_of(self, op: MatMul) -> Region:
-        return self._scratch.part(halves_floats(op.x.width, op.x.rows), "float16 rows")
+    def _rows_of(self, x: Tensor) -> Region:
+        return self._scratch.part(halves_floats(x.width, x.rows), "float16 rows")
+
+
+def _readers(tensor: Tensor, later: Iterable[Operation]) -> list[Operation]:
+    """The operations that read any of the tensor, up to the one that writes all of it again."""
+    region, found = tensor.region, []
+    for op in later:
+        if any(map(region.overlaps, op.reads)):
+            found.append(op)
+        if any(write.covers(region) for write in op.writes):
+            break
+    return found
 
 
 def _offset(tensor: Tensor | None) -> int:

@@ -44,6 +44,9 @@ class Region:
     def overlaps(self, other: "Region") -> bool:
         return self.space == other.space and self.start < other.end and other.start < self.end
 
+    def covers(self, other: "Region") -> bool:
+        return self.space == other.space and self.start <= other.start and other.end <= self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:

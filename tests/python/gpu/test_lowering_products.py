@@ -1,6 +1,7 @@
 """Products by matrices: x is halved once, and nothing is overwritten while it is read."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,16 @@ from llm.gpu.hazards import HazardTracker
 from llm.gpu.kernels import KERNELS
 from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
 from llm.gpu.matrix_tiles import MATRIX_TILES, MatrixTile
-from llm.gpu.operations import Count, MatMul, Tensor, Weight
+from llm.gpu.operations import (
+    Activation,
+    Count,
+    GatedUnit,
+    MatMul,
+    Operation,
+    RMSNorm,
+    Tensor,
+    Weight,
+)
 from llm.gpu.placement import place
 from llm.gpu.tape import Tape
 
@@ -23,6 +33,7 @@ WEIGHTS = {
     "o": Weight("o", Q8_0, 2048, 1024),
     "up": Weight("up", Q8_0, 40000, 2048),
 }
+NORM = Weight("norm", FORMATS[0], 1, 2048)
 X = Tensor(0, ROWS, 2048)
 Q, K, V = (Tensor(1_000_000 * n, ROWS, WEIGHTS[name].rows) for n, name in enumerate("qkv", 1))
 OUT = Tensor(4_000_000, ROWS, 2048)
@@ -40,7 +51,7 @@ def lowering(
 ) -> ProductLowering:
     tape = Tape(ROWS, ROWS, list(LAYER))
     scratch = Scratch(8_000_000, product_scratch_floats(tape, tiles) if size is None else size)
-    return ProductLowering(place(WEIGHTS.values()), scratch, tiles, is_cpu=False)
+    return ProductLowering(place([*WEIGHTS.values(), NORM]), scratch, tiles, is_cpu=False)
 
 
 def lower(products: ProductLowering, ops: list[MatMul]) -> list[Dispatch]:
@@ -129,6 +140,55 @@ def test_one_part_writes_its_result_itself() -> None:
     assert multiply.writes == (y.region,)
     assert multiply.reads[1:] == (y.region,)
     assert fields(multiply)["residual"] == fields(multiply)["y"] == y.offset
+
+
+STREAM = Tensor(30_000_000, ROWS, 2048)
+NORMED = RMSNorm(NORM, STREAM, X, None, 1e-6, Count.ROWS)
+GATED = GatedUnit(Q, K, Q, Activation.SILU)
+
+
+def test_a_norm_is_halved_as_it_is_made() -> None:
+    products = lowering()
+    products.begin()
+    halve = products.absorb(NORMED, LAYER)
+    assert halve is not None
+    assert halve.kernel == "halve_normed"
+    assert halve.reads == (STREAM.region,)
+    assert fields(halve)["x"] == STREAM.offset
+    assert kernels(products.lower(LAYER[0])) == ["matmul_matrix", "sum_parts"]
+
+
+def test_a_gated_unit_is_halved_as_it_is_made() -> None:
+    products = lowering()
+    products.begin()
+    halve = products.absorb(GATED, LAYER[3:])
+    assert halve is not None
+    assert halve.reads == GATED.reads
+    assert (fields(halve)["x"], fields(halve)["up"]) == (Q.offset, K.offset)
+    assert kernels(products.lower(LAYER[3])) == ["matmul_matrix", "sum_parts"]
+
+
+@pytest.mark.parametrize(
+    ("norm", "later"),
+    [
+        pytest.param(NORMED, [], id="nothing reads it"),
+        pytest.param(NORMED, [LAYER[0], LAYER[3], LAYER[1]], id="another product between"),
+        pytest.param(NORMED, [LAYER[0], replace(NORMED, x=X, y=OUT)], id="a norm reads it"),
+        pytest.param(NORMED, [product("q", X, Q, X)], id="it is a residual, too"),
+        pytest.param(replace(NORMED, residual=OUT), LAYER, id="it has a residual"),
+        pytest.param(
+            NORMED, [product("q", replace(X, width=1024), Q)], id="another shape of it is read"
+        ),
+    ],
+)
+def test_other_norms_stay(norm: RMSNorm, later: list[Operation]) -> None:
+    assert lowering().absorb(norm, later) is None
+    assert lowering(()).absorb(NORMED, LAYER) is None
+
+
+def test_readers_end_where_all_is_written_again() -> None:
+    again = [LAYER[0], NORMED, LAYER[3], LAYER[1]]
+    assert lowering().absorb(NORMED, again) is not None
 
 
 def test_without_matrices() -> None:
