@@ -14,6 +14,8 @@ from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
+from llm.gpu import fused
+from llm.gpu.dispatch import DispatchExecutor
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import open_device
 
@@ -36,12 +38,15 @@ def load(path: Path, executor: str, rows: int = 64) -> Model:
 
 
 def load_dispatch(path: Path, *, is_cpu: bool) -> Model:
-    """With the kernels for software drivers or with those for GPUs, whatever this device is."""
+    """With the kernels for software drivers or with those for GPUs, whatever this device is.
+
+    A GPU would run single tokens as fused steps, which test_fused.py tests.
+    """
     device = open_device()
-    assert device is not None
-    found, device.is_cpu = device.is_cpu, is_cpu
-    model = load(path, "dispatch")
-    device.is_cpu = found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "is_cpu", is_cpu)
+        patch.setattr(fused, "FusedExecutor", DispatchExecutor)
+        model = load(path, "dispatch")
     assert model.executor == "dispatch"
     return model
 

@@ -5,19 +5,21 @@ several multiprocessors see each other's work is for a GPU to show, with the sam
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.default_model import DEFAULT_MODEL
 from support.loading import finish
+from support.rounded_inputs import round_inputs
 from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
+from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
-from llm.gpu import persistent
-from llm.gpu.fusion import Fusion, NoStepError
+from llm.gpu import persistent, step_sizes
+from llm.gpu.fusion import NoStepError, StepScratch
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import RenderingDevice, open_device
 from llm.gpu.sampler import GREEDY, Sampler
@@ -25,7 +27,6 @@ from llm.gpu.steps import Step
 from llm.gpu.tape import Tape
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-TOLERANCE = 3e-3  # why: test_dispatch.py
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +63,6 @@ def greedy(model: Model, token: int, position: int, count: int) -> list[int]:
     return model.decode(token, position, count, GREEDY, ())
 
 
-def close_to(found: np.ndarray, expected: np.ndarray) -> bool:
-    return bool(np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max())
-
-
 def test_tokens_one_by_one(model: Model, reference: Model) -> None:
     """From the first position on, beyond the window, with a prompt's cells before them."""
     for executor in (model, reference):
@@ -73,13 +70,33 @@ def test_tokens_one_by_one(model: Model, reference: Model) -> None:
     for position in range(3, 61):
         for executor in (model, reference):
             executor.forward([PROMPT[position]], position, [0])
-        assert close_to(model.logits(), reference.logits()), position
+        assert error(model.logits(), reference.logits()) < TOLERANCE, position
 
 
 def test_the_very_first_token(model: Model, reference: Model) -> None:
     for executor in (model, reference):
         executor.forward(PROMPT[:1], 0, [0])
-    assert close_to(model.logits(), reference.logits())
+    assert error(model.logits(), reference.logits()) < TOLERANCE
+
+
+@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+def test_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
+) -> None:
+    round_inputs(monkeypatch)
+    path = write(tmp_path / "tiny.gguf")
+    models = [
+        finish(load_model(str(path), executor=name, context_length=96))
+        for name in ("persistent", "reference")
+    ]
+    for executor in models:
+        start(executor, 40)
+    found, expected = (greedy(executor, PROMPT[40], 40, 17) for executor in models)
+    assert found == expected
+    for executor in models:
+        executor.forward([PROMPT[57]], 57, [0])
+    assert error(models[0].logits(), models[1].logits()) < SHARP
+    models[0].close()
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33])
@@ -94,7 +111,7 @@ def test_greedy_leaves_the_cells_of_its_tokens(model: Model, reference: Model) -
     found = greedy(model, PROMPT[40], 40, 9)
     reference.forward([*PROMPT[:41], *found], 0, [49])
     model.forward(found[-1:], 49, [0])
-    assert close_to(model.logits(), reference.logits())
+    assert error(model.logits(), reference.logits()) < TOLERANCE
 
 
 @pytest.mark.parametrize("sampler", [GREEDY, Sampler(1.5, 40, seed=9)], ids=["greedy", "drawn"])
@@ -122,7 +139,7 @@ def test_candidates(model: Model, reference: Model, k: int, penalties: Penalties
     found = model.candidates(k, penalties)
     expected = reference.candidates(k, penalties)
     assert len(found.ids) == (k or VOCABULARY)
-    assert close_to(found.logits, expected.logits)
+    assert error(found.logits, expected.logits) < TOLERANCE
     assert found.ids[0] == expected.ids[0]
 
 
@@ -156,7 +173,7 @@ def test_a_kernel_that_does_not_compile_leaves_dispatches(
     compile_others = RenderingDevice.pipeline
 
     def pipeline(device: RenderingDevice, name: str, glsl: str) -> object:
-        if name.startswith("persistent"):
+        if name.startswith("steps"):
             raise DeviceError("this driver cannot")
         return compile_others(device, name, glsl)
 
@@ -181,10 +198,10 @@ def test_gemma3_270m_says_what_it_should() -> None:
 def test_an_architecture_without_steps_leaves_dispatches(
     path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fuse(_fusion: Fusion, _tape: Tape) -> list[Step]:
+    def fuse(_tape: Tape, _scratch: StepScratch) -> list[Step]:
         raise NoStepError("of this test")
 
-    monkeypatch.setattr(Fusion, "fuse", fuse)
+    monkeypatch.setattr(step_sizes, "fuse", fuse)
     device = open_device()
     assert device is not None
     found, device.is_cpu = device.is_cpu, False  # "auto" asks for persistent only on GPUs

@@ -14,8 +14,13 @@ from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 # Starts of the names of kernels for devices that a probe has shown to be fit.
-PROBED = ("persistent", "probe_subgroups", "probe_matrices_", "matmul_matrix_")
-TEMPLATES = ("row_dot.glslh", "row_embed.glslh", "row_forget.glslh")  # included several times
+PROBED = ("steps", "probe_subgroups", "probe_matrices_", "matmul_matrix_")
+TEMPLATES = (
+    "step_embed.glslh",
+    "step_float_rows.glslh",
+    "step_forget.glslh",
+    "step_rows.glslh",
+)  # included several times
 FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
 
 
@@ -76,16 +81,19 @@ def test_state_words() -> None:
 
 def test_state_regions_do_not_overlap() -> None:
     sizes = {
+        state.SEED: 2,
+        state.PART_ARRIVALS: state.MAX_KV_HEADS,
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,
         state.OUTPUT_ROWS: state.MAX_ROWS,
         state.STOP_IDS: state.MAX_STOPS,
+        state.PENALTIES: 1,
         state.PENALTY_IDS: state.MAX_PENALTIES,
         state.PENALTY_COUNTS: state.MAX_PENALTIES,
         state.PICK_IDS: state.MAX_PICKS,
         state.PICK_VALUES: state.MAX_PICKS,
     }
-    end = state.SEED + 2
+    end = state.MIN_P + 1
     for start, size in sorted(sizes.items()):
         assert start >= end
         end = start + size
@@ -132,4 +140,4 @@ def test_bindings(name: str) -> None:
     assert [(binding, bool(readonly)) for binding, readonly in others] == [
         (str(binding), False) for binding in range(2, 8)
     ]
-    assert found[8:] == ([("8", "readonly ")] if name == "persistent" else [])
+    assert found[8:] == ([("8", "readonly ")] if name.startswith("steps") else [])

@@ -36,6 +36,7 @@ def write_tiny_llama(
     formats: Mapping[str, Type] = MIXED,
     width: int = WIDTH,
     feed_forward: int = FEED_FORWARD,
+    head_size: int = HEAD_SIZE,
     metadata: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
@@ -48,14 +49,14 @@ def write_tiny_llama(
         "llama.feed_forward_length": feed_forward,
         "llama.attention.head_count": HEADS,
         "llama.attention.head_count_kv": KV_HEADS,
-        "llama.attention.key_length": HEAD_SIZE,
-        "llama.attention.value_length": HEAD_SIZE,
+        "llama.attention.key_length": head_size,
+        "llama.attention.value_length": head_size,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.dimension_count": HEAD_SIZE,
+        "llama.rope.dimension_count": head_size,
         "llama.rope.freq_base": 5e5,
         **(metadata or {}),
     }
-    shapes = _shapes(width, feed_forward)
+    shapes = _shapes(width, feed_forward, head_size)
     return write_random_model(
         path, "llama", keys, shapes, formats, without=without, replaced=replaced
     )
@@ -77,8 +78,8 @@ def write_tiny_k_quant_llama(path: Path) -> Path:
     )
 
 
-def _shapes(width: int, feed_forward: int) -> dict[str, tuple[int, ...]]:
-    queries, keys = HEADS * HEAD_SIZE, KV_HEADS * HEAD_SIZE
+def _shapes(width: int, feed_forward: int, head_size: int) -> dict[str, tuple[int, ...]]:
+    queries, keys = HEADS * head_size, KV_HEADS * head_size
     shapes: dict[str, tuple[int, ...]] = {
         "token_embd.weight": (VOCABULARY, width),
         "output.weight": (VOCABULARY, width),

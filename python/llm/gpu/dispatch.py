@@ -98,7 +98,7 @@ class DispatchExecutor:
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
         self._logits: Tensor | None = None
-        self._state_bytes = device.staging(state.PICK_IDS * WORD)
+        self._state_bytes = device.staging(state.PENALTIES * WORD)
         self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
 
     @classmethod
@@ -272,18 +272,20 @@ class DispatchExecutor:
         words[state.TOKENS : state.TOKENS + rows] = batch.tokens
         words[state.POSITIONS : state.POSITIONS + rows] = batch.positions
         words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
-        self._device.write(self._state, 0, self._state_bytes, state.PENALTY_IDS * WORD)
+        self._device.write(self._state, 0, self._state_bytes, state.PENALTIES * WORD)
 
     def _penalize(self, row: Tensor, penalties: Penalties) -> None:
         count = len(penalties.counts)
         if count > state.MAX_PENALTIES:
             raise ValueError(f"{count} penalised tokens; at most {state.MAX_PENALTIES} fit")
-        words = self._state_words
-        words[state.PENALTIES] = count
-        words[state.PENALTY_IDS : state.PENALTY_IDS + count] = list(penalties.counts)
-        seen = list(penalties.counts.values())
-        words[state.PENALTY_COUNTS : state.PENALTY_COUNTS + count] = seen
-        self._device.write(self._state, 0, self._state_bytes, state.PICK_IDS * WORD)
+        size = (state.PICK_IDS - state.PENALTIES) * WORD  # flags that a run has set stay
+        data = self._device.staging(size)
+        words = np.frombuffer(data.view(), np.uint32)
+        ids, counts = (at - state.PENALTIES for at in (state.PENALTY_IDS, state.PENALTY_COUNTS))
+        words[0] = count
+        words[ids : ids + count] = list(penalties.counts)
+        words[counts : counts + count] = list(penalties.counts.values())
+        self._device.write(self._state, state.PENALTIES * WORD, data, size)
         dispatch = lower_penalize(row, penalties)
         self._device.play(self._device.table(self._rows_of([dispatch])))
 

@@ -57,10 +57,12 @@ def choose_executor(name: str) -> ExecutorChoice:
 
 def _loader(device: "RenderingDevice", name: str) -> Load:
     from llm.gpu.dispatch import DispatchExecutor
+    from llm.gpu.fused import FusedExecutor
     from llm.gpu.persistent import PersistentExecutor
 
     def load_dispatch(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
-        return (yield from DispatchExecutor.load(program, file, device))
+        kind = DispatchExecutor if device.is_cpu else FusedExecutor
+        return (yield from kind.load(program, file, device))
 
     def load_persistent(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
         executor = yield from PersistentExecutor.load(program, file, device)

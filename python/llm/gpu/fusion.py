@@ -1,22 +1,19 @@
-"""A tape for one token -> the steps of the persistent kernel.
+"""A tape for one token -> the steps of the steps kernel.
 
 Knows which runs of operations one step does: a norm (with what is added before it) goes into the
 products that read it, products of one input go together, a gate into its products, rotation and
-storing into the attention, the joining of its parts into the product after it.
+storing into the attention.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
-    Activation,
     Attend,
     CacheStore,
     Embed,
     GatedUnit,
     MatMul,
     Operation,
-    Pairing,
     RMSNorm,
     Rotate,
     SelectRows,
@@ -27,122 +24,168 @@ from llm.gpu.tape import Tape
 
 
 class NoStepError(Exception):
-    """The architecture does something that the persistent kernel has no step for."""
+    """The architecture does something that the steps kernel has no step for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepScratch:
+    """Where the steps leave what only they need, in floats of the work buffer."""
+
+    stream: Tensor  # as wide as the model: the residual stream goes here and back by turns
+    added: Tensor  # as wide as the model: what a product adds to the stream
+    partials: int  # of attention
+    n_parts: int  # most of them for a head
+
+
+def fuse(tape: Tape, scratch: StepScratch) -> list[Step]:
+    """Raises NoStepError at an operation that fits no step."""
+    return _Fusion(tape, scratch).steps()
 
 
 @dataclass(slots=True)
-class Fusion:
-    """Where the steps leave what only they need, in floats of the work buffer."""
+class _Fusion:
+    tape: Tape
+    scratch: StepScratch
+    at: int = 0  # the next operation
+    made: list[Step] = field(default_factory=list)
+    home: Tensor | None = None  # where the tape has the residual stream
+    x: Tensor | None = None  # where it is now
+    added: Tensor | None = None  # what is still to be added to it
+    gate: GatedUnit | None = None  # that the next product's input needs
 
-    spare: Tensor  # as wide as the model: x + y goes here and back by turns
-    partials: int  # of attention
-    n_parts: int
-
-    def fuse(self, tape: Tape) -> list[Step]:
-        """Raises NoStepError at an operation that fits no step."""
-        steps: list[Step] = []
-        operations = tape.operations
-        at = 0
-        x: Tensor | None = None  # where the residual stream is now
-        attention: Attention | None = None
-        joined: Tensor | None = None  # what attention would have written
-        product: Product
-        while at < len(operations):
-            op = operations[at]
-            if isinstance(op, Embed):
-                product = Product(Prologue.EMBED, op.y.width, [], [], x_out=op.y)
-                product.embedding, product.scale = op.weight, op.scale
-                x = op.y
-                at = self._take_norm(operations, at + 1, product)
-            elif isinstance(op, RMSNorm) and op.residual is not None:
-                if x is None:
-                    raise NoStepError("a residual without an embedding")
-                kept = self.spare if x.offset != self.spare.offset else op.y
-                product = Product(Prologue.ADD_NORM, op.x.width, [], [], x=x, y=op.x, x_out=kept)
-                product.post_norm = op.weight
-                x = kept
-                at = self._take_norm(operations, at + 1, product)
-            elif isinstance(op, RMSNorm):
-                product = Product(Prologue.NORM, op.x.width, [], [], x=x)
-                at = self._take_norm(operations, at, product)
-            elif isinstance(op, Rotate):
-                at, attention, joined = self._attention(operations, at)
-                steps.append(attention)
+    def steps(self) -> list[Step]:
+        while (op := self._next()) is not None:
+            if isinstance(op, Rotate):
+                self.made.append(self._attention())
                 continue
-            elif isinstance(op, MatMul) and attention is not None and op.x == joined:
-                product = Product(Prologue.JOIN, op.x.width, [], [], window=attention.window)
-                product.partials, product.n_parts = self.partials, self.n_parts
-            elif isinstance(op, MatMul):
-                product = Product(Prologue.PLAIN, op.x.width, [], [], x=op.x)
-            else:
-                raise NoStepError(f"no step does {type(op).__name__} here")
-            at = self._take_products(operations, at, product)
-            if product.outputs[-1] == tape.logits:
+            product, x = self._product(op)
+            self._take_products(product, x)
+            if product.outputs[-1] == self.tape.logits:
                 product.epilogue = Epilogue.BEST
-            steps.append(product)
-        return steps
+            self.made.append(product)
+        if self.gate is not None or self.added is not None:
+            raise NoStepError("a gated unit or a sum that no product reads")
+        return self.made
 
-    def _take_norm(self, operations: Sequence[Operation], at: int, product: Product) -> int:
-        if isinstance(operations[at], SelectRows):
-            at += 1  # the only row
-        norm = operations[at]
-        if not isinstance(norm, RMSNorm) or norm.residual is not None:
-            raise NoStepError(f"a norm should follow, not {type(norm).__name__}")
+    def _next(self) -> Operation | None:
+        return self.tape.operations[self.at] if self.at < len(self.tape.operations) else None
+
+    def _product(self, op: Operation) -> tuple[Product, Tensor]:
+        """A step without its matrices yet: how it makes its input, and where the tape has that."""
+        if isinstance(op, Embed):
+            product = Product(Prologue.EMBED, op.y.width, [], [], x_out=op.y)
+            product.embedding, product.scale = op.weight, op.scale
+            self.home = self.x = op.y
+            self.at += 1
+            return product, self._take_norm(product)
+        if isinstance(op, RMSNorm) and op.residual is not None:
+            if not op.residual == op.y == self.home or self.added is not None:
+                raise NoStepError("a norm adds to the residual stream, once before each other norm")
+            self.at += 1
+            return self._sum(op.x, op)
+        if isinstance(op, RMSNorm | SelectRows):
+            if self.added is not None:
+                return self._sum(self.added, None)
+            product = Product(Prologue.NORM, op.x.width, [], [], x=self.x)
+            return product, self._take_norm(product)
+        if isinstance(op, MatMul) and self.gate is not None and op.x == self.gate.y:
+            gate, self.gate = self.gate, None
+            product = Product(Prologue.GATED, op.x.width, [], [], x=gate.gate, y=gate.up)
+            product.activation = gate.activation
+            return product, op.x
+        if isinstance(op, MatMul) and op.x != self.home:
+            return Product(Prologue.PLAIN, op.x.width, [], [], x=op.x), op.x
+        raise NoStepError(f"no step does {type(op).__name__} here")
+
+    def _sum(self, y: Tensor, post_norm: RMSNorm | None) -> tuple[Product, Tensor]:
+        assert self.x is not None
+        assert self.home is not None
+        kept = self.home if self.x == self.scratch.stream else self.scratch.stream
+        product = Product(Prologue.ADD_NORM, y.width, [], [], x=self.x, y=y, x_out=kept)
+        self.x, self.added = kept, None
+        normed = self._take_norm(product)
+        if post_norm is not None:
+            product.post_norm = post_norm.weight
+            if post_norm.eps != product.eps:
+                raise NoStepError("the norms of a step should have one eps")
+        return product, normed
+
+    def _take_norm(self, product: Product) -> Tensor:
+        """Where the tape has what the norm leaves."""
+        x = self.home
+        select = self._next()
+        if isinstance(select, SelectRows) and select.x == x:
+            x = select.y  # the only row
+            self.at += 1
+        norm = self._next()
+        if not isinstance(norm, RMSNorm) or norm.residual is not None or norm.x != x:
+            raise NoStepError(
+                f"a norm of the residual stream should follow, not {type(norm).__name__}"
+            )
         product.norm, product.eps = norm.weight, norm.eps
-        return at + 1
+        self.at += 1
+        return norm.y
 
-    def _take_products(self, operations: Sequence[Operation], at: int, product: Product) -> int:
-        first = operations[at]
-        while at < len(operations):
-            op = operations[at]
-            if not (isinstance(op, MatMul) and isinstance(first, MatMul) and op.x == first.x):
-                break
-            if op.residual is not None:
-                raise NoStepError("no step adds a residual to a product")
+    def _take_products(self, product: Product, x: Tensor) -> None:
+        while isinstance(op := self._next(), MatMul) and op.x == x:
             product.weights.append(op.weight)
-            product.outputs.append(op.y)
-            at += 1
+            product.outputs.append(self._output(op))
+            self.at += 1
         if len(product.weights) > MAX_SEGMENTS:
             raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
         if not product.weights:
-            raise NoStepError(f"a product should follow, not {type(first).__name__}")
-        gate = operations[at] if at < len(operations) else None
-        if isinstance(gate, GatedUnit) and [gate.gate, gate.up] == product.outputs:
-            if gate.activation is not Activation.GELU:
-                raise NoStepError(f"no step does {gate.activation.name}")
-            product.epilogue = Epilogue.GEGLU
-            product.outputs[0] = gate.y
-            at += 1
-        return at
+            raise NoStepError(f"a product of the norm should follow, not {type(op).__name__}")
+        if isinstance(op, GatedUnit):
+            self._take_gate(op, product)
 
-    def _attention(self, operations: Sequence[Operation], at: int) -> tuple[int, Attention, Tensor]:
-        rotate_q, rotate_k, store, attend = operations[at : at + 4]
-        if not (
-            isinstance(rotate_q, Rotate)
-            and isinstance(rotate_k, Rotate)
-            and isinstance(store, CacheStore)
-            and isinstance(attend, Attend)
-        ):
+    def _output(self, op: MatMul) -> Tensor:
+        if op.residual is None:
+            return op.y
+        if not op.residual == op.y == self.home or self.added is not None:
+            raise NoStepError("a product adds to the residual stream, once before each norm")
+        self.added = self.scratch.added
+        return self.added
+
+    def _take_gate(self, gate: GatedUnit, product: Product) -> None:
+        if [gate.gate, gate.up] != product.outputs:
+            raise NoStepError("a gated unit should follow its two products")
+        self.at += 1
+        if product.weights[0].format != product.weights[1].format:
+            self.gate = gate
+            return
+        product.epilogue, product.activation = Epilogue.GATED, gate.activation
+        product.outputs[0] = gate.y
+
+    def _attention(self) -> Attention:
+        four = self.tape.operations[self.at : self.at + 4]
+        if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
             raise NoStepError("attention should be two rotations, a store and the sums")
-        for rotate in (rotate_q, rotate_k):
-            if (
-                rotate.pairing is not Pairing.HALVES
-                or rotate.turned * rotate.heads < rotate.x.width
-            ):
-                raise NoStepError("attention rotates whole heads, as pairs (i, i + D/2)")
-        attention = Attention(
-            q=rotate_q.x,
-            k=rotate_k.x,
+        q, k, store, attend = four
+        assert isinstance(q, Rotate)
+        assert isinstance(k, Rotate)
+        assert isinstance(store, CacheStore)
+        assert isinstance(attend, Attend)
+        if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
+            raise NoStepError("attention should be of the queries, keys and cells before it")
+        if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
+            raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+        if q.turned % 4:
+            raise NoStepError(f"{q.turned} rotated values of a head; steps take fours")
+        self.at += 4
+        return Attention(
+            q=q.x,
+            k=k.x,
             v=store.v,
-            q_norm=rotate_q.norm,
-            k_norm=rotate_k.norm,
-            table=rotate_q.table,
-            eps=rotate_q.eps,
-            scale=rotate_q.scale,
+            y=attend.y,
+            q_norm=q.norm,
+            k_norm=k.norm,
+            table=q.table,
+            pairing=q.pairing,
+            eps=q.eps,
+            scale=q.scale,
             cache=store.cache,
             kv_heads=attend.kv_heads,
             window=attend.window,
-            n_parts=self.n_parts,
-            partials=self.partials,
+            partials=self.scratch.partials,
+            n_parts=self.scratch.n_parts,
         )
-        return at + 4, attention, attend.y

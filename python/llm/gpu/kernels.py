@@ -167,6 +167,7 @@ KERNELS: dict[str, Kernel] = {
         "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
     ),
     "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
+    "probe_integer_dot": Kernel("probe_integer_dot.comp", 64, {}, {"HAS_INTEGER_DOT": 1}),
     "halve_rows": _halve(0),
     "halve_gated": _halve(1),
     "halve_normed": _halve(2),
@@ -233,34 +234,44 @@ for _name, _id in FORMAT_IDS.items():
         )
 
 
-PERSISTENT_SUBGROUPS = 16
-PERSISTENT: Params = {"n_steps": "I", "n_tokens": "I", "best": "I", "spins": "I"}
+STEPS_SUBGROUPS = 16
+STEPS: Params = {"n_steps": "I", "first": "I", "n_tokens": "I", "best": "I", "spins": "I"}
 
 
-def persistent_kernel(
+def steps_kernel(
     *,
     subgroup_size: int,
     head_size: int,
     group_heads: int,
-    longest_input: int,
+    input_size: int,
+    model_width: int,
     formats: Iterable[str],
+    has_integer_dot: bool,
 ) -> Kernel:
     """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
     defines = {
         "SUBGROUP_SIZE": subgroup_size,
         "HEAD_SIZE": head_size,
         "GROUP_HEADS": group_heads,
-        "VECTOR_SIZE": max(longest_input, PERSISTENT_SUBGROUPS * head_size),
+        "INPUT_SIZE": input_size,
+        "MODEL_WIDTH": model_width,
         **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+        **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
     }
-    group_size = PERSISTENT_SUBGROUPS * subgroup_size
-    return Kernel("persistent.comp", group_size, PERSISTENT, defines)
+    return Kernel("steps.comp", STEPS_SUBGROUPS * subgroup_size, STEPS, defines)
 
 
 # Its sizes are a model's; these stand for all in tests.
-KERNELS["persistent"] = persistent_kernel(
-    subgroup_size=32, head_size=256, group_heads=4, longest_input=2048, formats=FORMAT_IDS
-)
+for _name, _dot in (("steps", True), ("steps_plain", False)):
+    KERNELS[_name] = steps_kernel(
+        subgroup_size=32,
+        head_size=256,
+        group_heads=4,
+        input_size=2048,
+        model_width=640,
+        formats=FORMAT_IDS,
+        has_integer_dot=_dot,
+    )
 
 
 def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:

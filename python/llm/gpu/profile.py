@@ -5,7 +5,7 @@ sum is about, not exactly, what a run takes. What it shows is where to look.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,15 +59,22 @@ def weight_bytes(tape: Tape) -> int:
 def _microseconds_each(device: "RenderingDevice", rows: Sequence[tuple[Any, ...]]) -> float:
     """Each row waits for the one before it, as most do in a run."""
     waiting = [(*row[:4], True) for row in rows]
-    seconds = _seconds(device, waiting)
+    seconds = seconds_of(device, waiting)
     repeats = max(1, min(MOST_REPEATS, int(TARGET_SECONDS / max(seconds, 1e-6))) // len(rows))
-    seconds = _seconds(device, waiting * repeats)
+    seconds = seconds_of(device, waiting * repeats)
     return seconds / (len(rows) * repeats) * 1e6
 
 
-def _seconds(device: "RenderingDevice", rows: Sequence[tuple[Any, ...]]) -> float:
+def seconds_of(
+    device: "RenderingDevice",
+    rows: Sequence[tuple[Any, ...]],
+    before: Callable[[], None] | None = None,
+) -> float:
+    """Of the dispatches together; `before` uploads what each run of them needs."""
     table = device.table(rows)
     for _ in range(2):  # the first is a warm-up
+        if before is not None:
+            before()
         device.finish()
         started = time.perf_counter()
         device.play(table)

@@ -1,6 +1,7 @@
 """Words of the small state buffer that tells kernels what this run is: shaders/include/state.glslh.
 
-The host writes it before a run, with NON_FINITE cleared; kernels write NON_FINITE and the picks.
+The host writes it before a run, with NON_FINITE cleared, and the penalties where there are some;
+kernels write NON_FINITE and the picks.
 """
 
 MAX_ROWS = 256  # tokens of a run, and outputs of a run
@@ -11,7 +12,6 @@ MAX_STOPS = 64
 ROWS = 0  # tokens of this run
 OUTPUTS = 1  # rows whose logits are wanted
 NON_FINITE = 2  # set to 1 where a logit is NaN or infinite
-PENALTIES = 3  # tokens to penalize
 ARRIVALS = 4  # of groups at a grid barrier
 GAVE_UP = 5  # set to 1 where a group did not come
 SAMPLE_COUNT = 6  # logits listed to draw from, since the run began
@@ -21,11 +21,14 @@ TOP_K = 9
 TOP_P = 10
 MIN_P = 11
 SEED = 12  # two words, the lower first
-TOKENS = 16  # token id of each row
+PART_ARRIVALS = 16  # of groups with parts of the cells of a key/value head
+MAX_KV_HEADS = 64
+TOKENS = PART_ARRIVALS + MAX_KV_HEADS  # token id of each row
 POSITIONS = TOKENS + MAX_ROWS  # position of each row
 OUTPUT_ROWS = POSITIONS + MAX_ROWS  # row of each output
 STOP_IDS = OUTPUT_ROWS + MAX_ROWS
-PENALTY_IDS = STOP_IDS + MAX_STOPS  # each at most once
+PENALTIES = STOP_IDS + MAX_STOPS  # tokens to penalize
+PENALTY_IDS = PENALTIES + 1  # each at most once
 PENALTY_COUNTS = PENALTY_IDS + MAX_PENALTIES  # how often each was seen
 PICK_IDS = PENALTY_COUNTS + MAX_PENALTIES  # best first
 PICK_VALUES = PICK_IDS + MAX_PICKS  # the bits of their logits

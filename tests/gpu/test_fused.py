@@ -1,0 +1,237 @@
+"""Fused steps, each a dispatch of several groups, give what the reference gives."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Type
+from support.loading import finish
+from support.random_model import VOCABULARY
+from support.rounded_inputs import round_inputs
+from support.tiny_gemma import LAYERS, MIXED, WIDTH, write_tiny_gemma
+from support.tiny_llama import write_tiny_llama
+from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
+
+from llm.errors import DeviceError, NumericError
+from llm.generate.model import Model, load_model
+from llm.gpu import fused
+from llm.gpu.fused import FusedExecutor
+from llm.gpu.penalties import Penalties
+from llm.gpu.rendering_device import RenderingDevice, open_device
+from llm.gpu.sampler import GREEDY
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 320).tolist()
+GROUPS = 16  # of a step
+
+
+@pytest.fixture(autouse=True)
+def a_gpu_of_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Software drivers run these steps as well, if nothing else does."""
+    device = open_device()
+    assert device is not None
+    monkeypatch.setattr(device, "is_cpu", False)
+    monkeypatch.setattr(fused, "STEP_GROUPS", GROUPS)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_tiny_gemma(tmp_path / "tiny.gguf")
+
+
+def load(path: Path, executor: str = "dispatch", context_length: int = 96) -> Model:
+    model = finish(load_model(str(path), executor=executor, context_length=context_length))
+    assert model.executor == executor
+    return model
+
+
+@pytest.fixture
+def pair(path: Path) -> Iterator[tuple[Model, Model]]:
+    model = load(path)
+    yield model, load(path, "reference")
+    model.close()
+
+
+def runs_steps(model: Model) -> bool:
+    """A profile tells steps from operations."""
+    times = model.profile(PROMPT[:1], 0).times
+    assert any(work.what.startswith("att") for work in times)
+    return any(work.what.startswith("attention, ") for work in times)
+
+
+def logits_of(model: Model, position: int) -> np.ndarray:
+    """Of one token, with the prompt before it."""
+    for start in range(0, position, model.chunk_size):
+        ids = PROMPT[start : min(start + model.chunk_size, position)]
+        model.forward(ids, start, [])
+    model.forward(PROMPT[position : position + 1], position, [0])
+    return model.logits().copy()
+
+
+@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+def test_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
+) -> None:
+    round_inputs(monkeypatch)
+    path = write(tmp_path / "tiny.gguf")
+    model, reference = load(path), load(path, "reference")
+    assert runs_steps(model)
+    for executor in (model, reference):
+        executor.forward(PROMPT[:50], 0, [49])
+    errors = []
+    for position in (0, *range(50, 60)):
+        for executor in (model, reference):
+            executor.forward([PROMPT[position]], position, [0])
+        errors.append(error(model.logits(), reference.logits()))
+    assert np.median(errors) < TYPICAL
+    assert max(errors) < SHARP
+    greedy = [executor.decode(PROMPT[60], 60, 17, GREEDY, ()) for executor in (model, reference)]
+    assert greedy[0] == greedy[1]
+    model.close()
+
+
+@pytest.mark.parametrize("groups", [1, 3, 128])
+def test_any_number_of_groups(path: Path, monkeypatch: pytest.MonkeyPatch, groups: int) -> None:
+    monkeypatch.setattr(fused, "STEP_GROUPS", groups)
+    model = load(path)
+    expected = logits_of(load(path, "reference"), 40)
+    assert error(logits_of(model, 40), expected) < TOLERANCE
+    model.close()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(
+            partial(
+                write_tiny_gemma,
+                metadata={"gemma3.context_length": 320, "gemma3.attention.sliding_window": 150},
+            ),
+            id="gemma",
+        ),
+        pytest.param(partial(write_tiny_llama, metadata={"llama.context_length": 320}), id="llama"),
+    ],
+)
+def test_parts_of_the_cells(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    """Each group has a part of a head's cells, and the last to come joins them."""
+    path = write(tmp_path / "tiny.gguf")
+    model, reference = load(path, context_length=320), load(path, "reference", 320)
+    for position in (31, 32, 100, 255, 301):
+        expected = logits_of(reference, position)
+        assert error(logits_of(model, position), expected) < TOLERANCE, position
+    model.close()
+
+
+@pytest.mark.parametrize("name", ["F32", "F16", "Q5_0", "Q8_0", "Q4_K", "Q6_K"])
+def test_embedding_and_head_in_every_format(tmp_path: Path, name: str) -> None:
+    """The other matrices keep all formats in use, so that one kernel serves all of these."""
+    kind = Type[name]
+    swapped = next(matrix for matrix, used in MIXED.items() if used is kind)
+    formats = {**MIXED, swapped: MIXED["token_embd"], "token_embd": kind}
+    path = write_tiny_gemma(tmp_path / "tiny.gguf", formats=formats)
+    model = load(path)
+    expected = logits_of(load(path, "reference"), 7)
+    assert error(logits_of(model, 7), expected) < TOLERANCE
+    model.close()
+
+
+def test_without_integer_dots(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of integers are exact, however they are made."""
+    with_dots = load(path)
+    expected = logits_of(with_dots, 40)
+    with_dots.close()
+    probe, compiled = FusedExecutor._probe, []
+    compile_kernel = RenderingDevice.pipeline
+
+    def pipeline(device: RenderingDevice, name: str, glsl: str) -> object:
+        compiled.append(glsl)
+        return compile_kernel(device, name, glsl)
+
+    monkeypatch.setattr(RenderingDevice, "pipeline", pipeline)
+    monkeypatch.setattr(
+        FusedExecutor,
+        "_probe",
+        lambda self, name: 0 if name == "probe_integer_dot" else probe(self, name),
+    )
+    model = load(path)
+    assert runs_steps(model)
+    steps = [glsl for glsl in compiled if "STEP_KIND" in glsl]
+    assert steps
+    assert not any("#define HAS_INTEGER_DOT" in glsl for glsl in steps)
+    assert error(logits_of(model, 40), expected) < 1e-6
+    model.close()
+
+
+def test_the_profile_of_a_token(pair: tuple[Model, Model]) -> None:
+    model, reference = pair
+    for executor in pair:
+        executor.forward(PROMPT[:20], 0, [])
+    profile = model.profile(PROMPT[20:21], 20)
+    assert profile.dependent_steps == sum(work.count for work in profile.times) == 5 * LAYERS + 1
+    assert all(work.microseconds > 0 for work in profile.times)
+    for executor in pair:
+        executor.forward(PROMPT[20:21], 20, [0])
+    assert error(model.logits(), reference.logits()) < TOLERANCE
+
+
+def test_several_rows_or_no_logits_are_operations(pair: tuple[Model, Model]) -> None:
+    """And leave to the steps what they need."""
+    model, reference = pair
+    for executor in pair:
+        executor.forward(PROMPT[:3], 0, [1])
+        executor.forward(PROMPT[3:4], 3, [])
+        executor.forward(PROMPT[4:5], 4, [0])
+    assert error(model.logits(), reference.logits()) < TOLERANCE
+
+
+def test_heads_that_the_kernel_does_not_take(tmp_path: Path) -> None:
+    path = write_tiny_llama(tmp_path / "tiny.gguf", head_size=96)
+    model = load(path)
+    assert not runs_steps(model)
+    expected = logits_of(load(path, "reference"), 20)
+    assert error(logits_of(model, 20), expected) < TOLERANCE
+    model.close()
+    with pytest.raises(DeviceError, match="use executor 'auto' or 'dispatch'"):
+        load(path, "persistent")
+
+
+@pytest.mark.parametrize("lacking", ["has_addresses", "shared_memory"])
+def test_devices_that_cannot(path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
+    monkeypatch.setattr(RenderingDevice, lacking, 0)
+    model = load(path)
+    assert not runs_steps(model)
+    expected = logits_of(load(path, "reference"), 9)
+    assert error(logits_of(model, 9), expected) < TOLERANCE
+    model.close()
+
+
+def test_a_driver_that_cannot_make_the_kernel(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_others = RenderingDevice.pipeline
+
+    def pipeline(device: RenderingDevice, name: str, glsl: str) -> object:
+        if "STEP_KIND" in glsl:
+            raise DeviceError("this driver cannot")
+        return compile_others(device, name, glsl)
+
+    monkeypatch.setattr(RenderingDevice, "pipeline", pipeline)
+    model = load(path)
+    assert not runs_steps(model)
+    model.close()
+
+
+def test_nan_weights(tmp_path: Path) -> None:
+    """Integers could hide them."""
+    norm = np.ones(WIDTH, np.float32)
+    norm[17] = np.nan
+    path = write_tiny_gemma(tmp_path / "nan.gguf", replaced={"blk.3.ffn_norm.weight": norm})
+    model = load(path)
+    penalties = Penalties({3: 1}, 1.5, 0.0, 0.0)
+    for k, changes in ((1, None), (40, None), (0, None), (1, penalties), (0, penalties)):
+        model.forward(PROMPT[:1], 0, [0])
+        with pytest.raises(NumericError, match="NaN or infinite"):
+            model.candidates(k, changes)
+    model.forward(PROMPT[:1], 0, [0])
+    with pytest.raises(NumericError, match="NaN or infinite"):
+        model.logits()
+    model.close()

@@ -1,0 +1,37 @@
+"""The tiny models on which executors that fuse operations are held to the reference."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from support.tiny_gemma import MIXED, write_tiny_gemma
+from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
+
+# Sums in another order flip the rounding of a float16 key or value here and there; on these random
+# weights one flip moves a logit by some 1e-4 of the largest, seldom by 3e-3, in a sharp attention
+# by more. A wrong scale or mask moves most of them by 1e-2 and more.
+TYPICAL = 1e-3
+TOLERANCE = 3e-3
+SHARP = 1e-2
+
+TINY_MODELS: dict[str, Callable[[Path], Path]] = {
+    "gemma, gate and up in formats of their own": write_tiny_gemma,
+    "gemma, gate and up in one format": partial(
+        write_tiny_gemma, formats={**MIXED, "ffn_gate": Type.Q4_K, "ffn_up": Type.Q4_K}
+    ),
+    "gemma, an input of 13 blocks": partial(
+        write_tiny_gemma, formats={**MIXED, "ffn_down": Type.Q8_0}, feed_forward=416
+    ),
+    "llama, gate and up in formats of their own": write_tiny_llama,
+    "llama, Q4_K_M": write_tiny_k_quant_llama,
+    "llama, part of a head rotated": partial(
+        write_tiny_llama, metadata={"llama.rope.dimension_count": 40}
+    ),
+}
+
+
+def error(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference, as a part of the largest logit."""
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
