@@ -18,6 +18,7 @@ from support.tiny_llama import write_tiny_k_quant_llama
 from llm.errors import DeviceError
 from llm.generate.model import Model, load_model
 from llm.gpu import dispatch, matrices, reference
+from llm.gpu.executors import CPU_ROWS, GPU_ROWS, MATRIX_ROWS, choose_executor
 from llm.gpu.kernels import KERNELS
 from llm.gpu.matrices import multiplies, usable_tiles
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
@@ -163,3 +164,16 @@ def test_usable_tiles(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) 
     expected = [tile for tile in MATRIX_TILES if tile.shared_memory <= device.shared_memory]
     assert list(usable_tiles(device)) == list(usable_tiles(device)) == expected
     assert asked == [32]
+
+
+def test_prompts_run_in_larger_pieces(
+    device: RenderingDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for is_cpu, tiles, expected in (
+        (True, (), CPU_ROWS),
+        (False, (), GPU_ROWS),
+        (False, MATRIX_TILES, MATRIX_ROWS),
+    ):
+        monkeypatch.setattr(device, "is_cpu", is_cpu)
+        monkeypatch.setattr(matrices, "usable_tiles", lambda _, tiles=tiles: tiles)
+        assert choose_executor("dispatch").chunk_rows == expected

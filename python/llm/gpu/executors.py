@@ -15,6 +15,7 @@ NAMES = ("auto", "reference", "dispatch", "persistent")
 
 # Tokens of a prompt that run at once: on a CPU, where they take longest, so few that a stop or a
 # quitting game is not kept waiting for much longer than a third of a second.
+MATRIX_ROWS = 512
 GPU_ROWS = 256
 CPU_ROWS = 64
 
@@ -43,8 +44,7 @@ def choose_executor(name: str) -> ExecutorChoice:
 
         device = open_device()
         if device is not None:
-            rows = CPU_ROWS if device.is_cpu else GPU_ROWS
-            return ExecutorChoice(_loader(device, name), rows)
+            return ExecutorChoice(_loader(device, name), _rows(device))
         if name != "auto":
             raise DeviceError(
                 f"executor is '{name}', but Godot has no RenderingDevice here (--headless, or the "
@@ -53,6 +53,14 @@ def choose_executor(name: str) -> ExecutorChoice:
     from llm.gpu.reference import ReferenceExecutor
 
     return ExecutorChoice(ReferenceExecutor.load, CPU_ROWS)
+
+
+def _rows(device: "RenderingDevice") -> int:
+    from llm.gpu.matrices import usable_tiles
+
+    if device.is_cpu:
+        return CPU_ROWS
+    return MATRIX_ROWS if usable_tiles(device) else GPU_ROWS
 
 
 def _loader(device: "RenderingDevice", name: str) -> Load:

@@ -111,7 +111,7 @@ def until_stop(tokens: Sequence[int], stops: Collection[int]) -> list[int]:
 
 def bucket(rows: int, limit: int) -> int:
     """The rows that a tape is recorded for, so that few tapes serve every batch size."""
-    for size in (1, 8, 32, 128):
+    for size in (1, 8, 32, 128, 256):
         if rows <= size <= limit:
             return size
     return limit

@@ -4,7 +4,7 @@ The host writes it before a run, with NON_FINITE cleared, and the penalties wher
 kernels write NON_FINITE and the picks.
 """
 
-MAX_ROWS = 256  # tokens of a run, and outputs of a run
+MAX_ROWS = 512  # tokens of a run, and outputs of a run
 MAX_PENALTIES = 1024
 MAX_PICKS = 256
 MAX_STOPS = 64

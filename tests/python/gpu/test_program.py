@@ -94,7 +94,17 @@ def test_until_stop(stops: set[int], expected: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "limit", "expected"),
-    [(1, 128, 1), (2, 128, 8), (9, 128, 32), (33, 128, 128), (129, 200, 200), (7, 5, 5), (3, 5, 5)],
+    [
+        (1, 128, 1),
+        (2, 128, 8),
+        (9, 128, 32),
+        (33, 128, 128),
+        (129, 200, 200),
+        (129, 512, 256),
+        (257, 512, 512),
+        (7, 5, 5),
+        (3, 5, 5),
+    ],
 )
 def test_bucket(rows: int, limit: int, expected: int) -> None:
     assert bucket(rows, limit) == expected
