@@ -17,10 +17,10 @@ from support.tiny_llama import write_tiny_k_quant_llama
 
 from llm.errors import DeviceError
 from llm.generate.model import Model, load_model
-from llm.gpu import dispatch, matrices, reference
+from llm.gpu import dispatch, matrices, reference, rendering_device, vulkan
 from llm.gpu.executors import CPU_ROWS, GPU_ROWS, MATRIX_ROWS, choose_executor
 from llm.gpu.kernels import KERNELS
-from llm.gpu.matrices import multiplies, usable_tiles
+from llm.gpu.matrices import EXTENSION, multiplies, usable_tiles
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.operations import MatMul
 from llm.gpu.reference import ReferenceExecutor
@@ -146,6 +146,35 @@ def test_a_driver_that_refuses_the_pipeline(
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     assert "matmul_matrix.comp" not in compiled
     model.close()
+
+
+def test_a_driver_without_the_extension_is_not_asked(
+    device: RenderingDevice, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert EXTENSION in device.extensions
+    monkeypatch.setattr(device, "extensions", device.extensions - {EXTENSION})
+    assert not multiplies(device, 8)
+    assert not multiplies(device, 32)
+    assert compiled == []
+
+
+def test_another_interface_has_no_extensions(
+    device: RenderingDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(device, "extensions")
+    monkeypatch.setattr(rendering_device, "RenderingServer", OtherInterface)
+    assert device.extensions == frozenset()
+
+
+class OtherInterface:
+    @staticmethod
+    def get_current_rendering_driver_name() -> str:
+        return "d3d12"
+
+
+def test_without_a_loader(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vulkan, "LOADERS", ("libnowhere.so.1",))
+    assert vulkan.device_extensions(0) == frozenset()
 
 
 def test_usable_tiles(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Finds out whether a device multiplies cooperative matrices, by doing it once.
 
-Godot turns no such extension on and reports none, but drivers that have it take the kernels.
+Godot does not turn the extension on, but drivers that have it take the kernels. The others are not
+asked: what a driver does with a kernel that it does not know is its own affair.
 """
 
 from weakref import WeakKeyDictionary
@@ -13,6 +14,8 @@ from llm.gpu.kernels import pack_params
 from llm.gpu.matrix_tiles import MATRIX_TILES, MatrixTile
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.shader_source import expand
+
+EXTENSION = "VK_KHR_cooperative_matrix"
 
 _found: WeakKeyDictionary[RenderingDevice, tuple[MatrixTile, ...]] = WeakKeyDictionary()
 
@@ -35,6 +38,8 @@ def usable_tiles(device: RenderingDevice) -> tuple[MatrixTile, ...]:
 
 def multiplies(device: RenderingDevice, subgroup_size: int) -> bool:
     """Whether subgroups have this size and multiply matrices rightly."""
+    if EXTENSION not in device.extensions:
+        return False
     name = f"probe_matrices_{subgroup_size}"
     try:
         pipeline = device.pipeline(name, expand(name))

@@ -10,18 +10,21 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import godot
 from godot import PackedByteArray, RenderingServer
 from godot.compute import ComputeTable, play
 from llm.errors import DeviceError, DeviceMemoryError
+from llm.gpu.vulkan import device_extensions
 
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
 LIMIT_SHARED_MEMORY = 27  # RenderingDevice.LIMIT_MAX_COMPUTE_SHARED_MEMORY_SIZE
 COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
 DEVICE_ADDRESS = 1  # RenderingDevice.BUFFER_CREATION_DEVICE_ADDRESS_BIT
 SUPPORTS_ADDRESSES = 6  # RenderingDevice.SUPPORTS_BUFFER_DEVICE_ADDRESS
+PHYSICAL_DEVICE = 1  # RenderingDevice.DRIVER_RESOURCE_PHYSICAL_DEVICE
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
 COMPILERS = min(4, os.cpu_count() or 1)  # threads; more gained nothing on 16 cores
@@ -43,6 +46,15 @@ class RenderingDevice:
     def has_addresses(self) -> bool:
         """Whether kernels can read buffers through their addresses."""
         return bool(self._device.has_feature(SUPPORTS_ADDRESSES))
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The Vulkan extensions that the driver has, whether Godot uses them or not; none where
+        Godot runs on another interface."""
+        if RenderingServer.get_current_rendering_driver_name() != "vulkan":
+            return frozenset()
+        handle = self._device.get_driver_resource(PHYSICAL_DEVICE, godot.RID(), 0)
+        return device_extensions(int(handle))
 
     def buffer(self, size: int, what: str, *, addressed: bool = False) -> Any:
         """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused.
