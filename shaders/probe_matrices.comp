@@ -22,9 +22,14 @@ const uint SUM_QUADS = SIZE / 4u; // of a column of float32
 shared uvec4 a_rows[SIZE * QUADS];
 shared uvec4 b_columns[SIZE * QUADS];
 shared uvec4 sum_columns[SIZE * SUM_QUADS];
+shared float factors[SIZE]; // of rows
 
 float a_at(const uint row, const uint k) {
 	return float((row * 5u + k * 3u) % 7u) - 3.0;
+}
+
+float factor_at(const uint row) {
+	return float(row % 5u) + 1.0;
 }
 
 float b_at(const uint k, const uint column) {
@@ -40,25 +45,29 @@ void main() {
 			b_columns[i][j] = packHalf2x16(vec2(b_at(k + 2u * j, line), b_at(k + 2u * j + 1u, line)));
 		}
 	}
+	for (uint i = lane; i < SIZE; i += GROUP_SIZE) {
+		factors[i] = factor_at(i);
+	}
 	barrier();
 	coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> a;
 	coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> b;
-	coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> sum =
-			coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(1.0);
+	coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> factor;
+	coopMatLoad(factor, factors, 0u, 0u, gl_CooperativeMatrixLayoutColumnMajor); // one for all columns
 	coopMatLoad(a, a_rows, 0u, QUADS, gl_CooperativeMatrixLayoutRowMajor);
 	coopMatLoad(b, b_columns, 0u, QUADS, gl_CooperativeMatrixLayoutColumnMajor);
-	sum = coopMatMulAdd(a, b, sum);
+	const coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> sum =
+			factor * coopMatMulAdd(a, b, factor);
 	coopMatStore(sum, sum_columns, 0u, SUM_QUADS, gl_CooperativeMatrixLayoutColumnMajor);
 	barrier();
 
 	bool is_right = gl_SubgroupSize == GROUP_SIZE && gl_NumSubgroups == 1u;
 	for (uint i = lane; i < SIZE * SIZE; i += GROUP_SIZE) {
 		const uint row = i % SIZE, column = i / SIZE;
-		float expected = 1.0;
+		float expected = factor_at(row);
 		for (uint k = 0u; k < SIZE; k++) {
 			expected += a_at(row, k) * b_at(k, column);
 		}
-		is_right = is_right && uintBitsToFloat(sum_columns[i / 4u][i % 4u]) == expected;
+		is_right = is_right && uintBitsToFloat(sum_columns[i / 4u][i % 4u]) == factor_at(row) * expected;
 	}
 	const bool all_right = subgroupAll(is_right);
 	if (lane == 0u) {
