@@ -1,11 +1,13 @@
-// y[r, h] = sum over the parts s of exp(greatest[s] - greatest) * sums[s], divided by the same sum
-// of total[s]: joins what attend_split.comp wrote.
+// y[r, h] = sum over the parts s of exp2(greatest[s] - greatest) * sums[s], divided by the same sum
+// of total[s]: joins the partials that attend_tile.glslh describes (flash decoding, Dao et al. 2023).
 //
-// One group for a head of a row; a thread finds the share of one part, then sums one dimension at a
-// time over all parts.
+// One thread for four dimensions of a query; the loads of PARTS_AT_ONCE parts do not wait for one
+// another.
 //
-// Defines    GROUP_SIZE  at least as many as there are parts
-// Dispatch   (H, rows, 1)
+// Defines    GROUP_SIZE
+// Dispatch   (queries * head_size / 4 / GROUP_SIZE, G, rows * (H / G) / queries)
+
+#extension GL_EXT_control_flow_attributes : require
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -16,48 +18,55 @@ layout(push_constant, std430) uniform Params {
 	uint partials; // offsets in floats
 	uint y;
 	uint y_stride; // floats from row to row
+	uint heads; // H
+	uint kv_heads; // G
 	uint head_size; // D
-	uint n_parts;
-	uint pad[3];
+	uint queries; // of a partial
+	uint n_parts; // for which there is room
 }
 params;
 
-shared vec2 found[GROUP_SIZE]; // of each part: greatest and total
-shared float shares[GROUP_SIZE];
+const uint PARTS_AT_ONCE = 4u;
+const float LOWEST = -3.0e38;
 
 void main() {
-	const uint thread = gl_LocalInvocationID.x;
-	const uint head = gl_WorkGroupID.x;
-	const uint row = gl_WorkGroupID.y;
-	if (row >= state[STATE_ROWS]) {
-		return; // the whole group
+	const uint group = params.heads / params.kv_heads;
+	const uint size = params.head_size / 4u; // vectors
+	const uint vector = gl_GlobalInvocationID.x;
+	const uint own = vector / size; // query of this partial
+	const uint query = gl_WorkGroupID.z * params.queries + own;
+	if (own >= params.queries || query >= state[STATE_ROWS] * group) {
+		return;
 	}
-	const uint size = params.head_size + 4u;
-	const uint parts =
-			params.partials + (row * gl_NumWorkGroups.x + head) * params.n_parts * size;
-	if (thread < params.n_parts) {
-		const uint part = parts + thread * size;
-		found[thread] = vec2(work[part], work[part + 1u]);
+	const uint totals = params.queries * params.head_size; // where they start in a partial
+	const uint partial = totals + 2u * params.queries + 4u; // floats
+	const uint set = gl_WorkGroupID.z * params.kv_heads + gl_WorkGroupID.y;
+	const uint first = params.partials + set * params.n_parts * partial;
+	const uint n_parts = work_bits[first + totals + 2u * params.queries];
+	if (n_parts == 1u) {
+		return; // y is written
 	}
-	barrier();
-	float greatest = found[0].x;
-	for (uint s = 1u; s < params.n_parts; s++) {
-		greatest = max(greatest, found[s].x);
-	}
+	vec4 sum = vec4(0.0);
+	float greatest = LOWEST;
 	float total = 0.0;
-	for (uint s = 0u; s < params.n_parts; s++) {
-		total += exp(found[s].x - greatest) * found[s].y;
-	}
-	if (thread < params.n_parts) {
-		shares[thread] = exp(found[thread].x - greatest) / total;
-	}
-	barrier();
-	const uint y = params.y + row * params.y_stride + head * params.head_size;
-	for (uint d = thread; d < params.head_size; d += GROUP_SIZE) {
-		float sum = 0.0;
-		for (uint s = 0u; s < params.n_parts; s++) {
-			sum += shares[s] * work[parts + s * size + 4u + d];
+	for (uint start = 0u; start < n_parts; start += PARTS_AT_ONCE) {
+		vec4 sums[PARTS_AT_ONCE];
+		vec2 found[PARTS_AT_ONCE]; // greatest and total
+		[[unroll]] for (uint i = 0u; i < PARTS_AT_ONCE; i++) {
+			const uint at = first + min(start + i, n_parts - 1u) * partial;
+			sums[i] = work4[at / 4u + vector];
+			found[i] = vec2(work[at + totals + 2u * own], work[at + totals + 2u * own + 1u]);
 		}
-		work[y + d] = sum;
+		[[unroll]] for (uint i = 0u; i < PARTS_AT_ONCE; i++) {
+			const float before = greatest;
+			greatest = max(greatest, found[i].x);
+			const float shrink = exp2(before - greatest);
+			const float share = start + i < n_parts ? exp2(found[i].x - greatest) : 0.0;
+			sum = shrink * sum + share * sums[i];
+			total = shrink * total + share * found[i].y;
+		}
 	}
+	const uint head = gl_WorkGroupID.y * group + query % group;
+	const uint y = params.y + query / group * params.y_stride + head * params.head_size;
+	work4[y / 4u + vector % size] = sum / total;
 }

@@ -1,17 +1,40 @@
-"""The key/value cache and attention, against numpy in float64 on the cache's own float16 values."""
+"""The key/value cache and attention, against numpy in float64 on the cache's own float16 values.
 
-from dataclasses import dataclass
+Software drivers take only small tiles of cooperative matrices; the kernel is the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from support.kernel_bench import KernelBench, Launch
 
-from llm.gpu import launches, launches_attend, state
+import godot
+from llm.gpu import launches
+from llm.gpu.attend_tiles import (
+    SMALL_MATRIX_TILES,
+    AttendMatrixTile,
+    AttendTile,
+    matrix_tile,
+    plain_tile,
+)
+from llm.gpu.kernels import KERNELS, add_attend_tile
+from llm.gpu.launches import ceil_div
+from llm.gpu.launches_attend import AttendDevice, AttendPlan, plan_attend
+from llm.gpu.matrices import multiplies
+from llm.gpu.rendering_device import COMPUTE_STAGE
+from llm.gpu.shader_source import expand
 
 Q = 0
 Y = 1 << 19  # floats
 PARTIALS = 1 << 20
 UNTOUCHED = np.float32(-7.5)
+# Scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error.
+EXACT = 1e-5
+HALF = 2.0**-11  # relative error of a share that was rounded to float16
+
+Maker = Callable[[KernelBench, "Case"], AttendPlan]
 
 
 @dataclass(frozen=True)
@@ -23,6 +46,10 @@ class Case:
     head_size: int
     window: int
     positions: tuple[int, ...]
+
+    @property
+    def queries(self) -> int:
+        return len(self.positions) * self.heads // self.kv_heads
 
 
 CASES = [
@@ -40,92 +67,207 @@ CASES = [
 ]
 
 
-def fill_cache(bench: KernelBench, case: Case, source: np.random.Generator) -> np.ndarray:
+MATRIX_CASES = [
+    pytest.param(Case(4, 1, 32, 0, (0,)), id="the first token"),
+    pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129)), id="rows in no order, a window"),
+    pytest.param(Case(6, 2, 32, 0, tuple(range(31))), id="three heads a group"),
+    pytest.param(Case(8, 4, 16, 20, tuple(range(90, 121))), id="queries that fill no tile"),
+    pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
+]
+
+
+def fill_cache(
+    bench: KernelBench, case: Case, source: np.random.Generator, scale: float = 1.0
+) -> np.ndarray:
     """Writes every cell up to the last position; returns keys and values, (2, cells, G, D)."""
     cells = max(case.positions) + 1
     shape = (2, cells, case.kv_heads, case.head_size)
-    halves = source.standard_normal(shape).astype(np.float16)
-    bench.put("cache", 64, halves[0].reshape(-1).view(np.uint32))
-    bench.put("cache", 64 + halves[0].size // 2, halves[1].reshape(-1).view(np.uint32))
+    floats = source.standard_normal(shape)
+    floats[0] *= scale
+    halves = floats.astype(np.float16)
+    put_cache(bench, halves)
     return halves
 
 
-def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> np.ndarray:
+def put_cache(bench: KernelBench, halves: np.ndarray) -> None:
+    bench.put("cache", 64, halves[0].reshape(-1).view(np.uint32))
+    bench.put("cache", 64 + halves[0].size // 2, halves[1].reshape(-1).view(np.uint32))
+
+
+def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """y, and what y would be if all values were positive; (rows, heads, D)."""
     keys, values = halves.astype(np.float64)
-    y = np.empty(q.shape)
+    y = np.empty((2, *q.shape))
     for row, position in enumerate(case.positions):
         seen = slice(max(0, position - case.window + 1) if case.window else 0, position + 1)
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
             shares = np.exp(scores - scores.max())
-            y[row, head] = shares @ values[seen, kv_head] / shares.sum()
-    return y
+            shares /= shares.sum()
+            y[0, row, head] = shares @ values[seen, kv_head]
+            y[1, row, head] = shares @ np.abs(values[seen, kv_head])
+    return y[0], y[1]
 
 
-def launches_of(case: Case, rows: int, source: dict[str, int], kind: str) -> list[Launch]:
-    target = {"y": Y, "y_stride": case.heads * case.head_size + 4}
-    if kind == "split":
-        parts = launches_attend.attend_parts(case.heads, rows, is_cpu=False)
-        merge = {"partials": PARTIALS, "head_size": case.head_size, "n_parts": parts, **target}
-        return [
-            ("attend_split", {**source, "partials": PARTIALS}, (parts, case.heads, rows)),
-            ("attend_merge", merge, (case.heads, rows, 1)),
-        ]
-    plan = launches_attend.plan_attend(case.heads, case.kv_heads, rows, is_cpu=kind == "software")
-    return [(plan.kernel, {**source, **target}, plan.groups)]
+def on_software(_: KernelBench, case: Case) -> AttendPlan:
+    sizes = case.heads, case.kv_heads, case.head_size, case.window
+    return plan_attend(*sizes, len(case.positions), AttendDevice(is_cpu=True))
 
 
-@pytest.mark.parametrize("kind", ["software", "hardware", "split"])
-@pytest.mark.parametrize("spare_rows", [0, 3])
-@pytest.mark.parametrize("case", CASES)
-def test_attend(bench: KernelBench, case: Case, spare_rows: int, kind: str) -> None:
-    random = np.random.default_rng(case.head_size)
-    halves = fill_cache(bench, case, random)
+def by_tiles(_: KernelBench, case: Case) -> AttendPlan:
+    return plan_of(case, plain_tile(case.head_size, case.queries), 1)
+
+
+def by_parts(_: KernelBench, case: Case) -> AttendPlan:
+    """More parts than are joined at once; some have no cells."""
+    return plan_of(case, plain_tile(case.head_size, case.queries), 6)
+
+
+def by_matrices(bench: KernelBench, case: Case) -> AttendPlan:
+    return plan_of(case, matrix_tile_for(bench, case), 1)
+
+
+def by_parts_of_matrices(bench: KernelBench, case: Case) -> AttendPlan:
+    return plan_of(case, matrix_tile_for(bench, case), 6)
+
+
+def plan_of(case: Case, tile: AttendTile, parts: int) -> AttendPlan:
+    groups = parts, case.kv_heads, ceil_div(case.queries, tile.queries)
+    return AttendPlan(add_attend_tile(tile), groups, tile)
+
+
+def matrix_tile_for(bench: KernelBench, case: Case) -> AttendMatrixTile:
+    found = next(tile for tile in SMALL_MATRIX_TILES if tile.head_size == case.head_size)
+    if multiplies(bench.device, 32):
+        large = matrix_tile(
+            case.head_size,
+            case.queries,
+            subgroup_size=32,
+            shared_memory=bench.device.shared_memory,
+        )
+        assert large is not None
+        return large
+    if not multiplies(bench.device, found.subgroup_size):
+        pytest.skip(f"{bench.device.name} multiplies no cooperative matrices")
+    return found
+
+
+EVERY_WAY = [
+    *[(make, case) for make in (on_software, by_tiles, by_parts) for case in CASES],
+    *[(make, case) for make in (by_matrices, by_parts_of_matrices) for case in MATRIX_CASES],
+]
+
+
+def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> list[Launch]:
+    values = 64 + (max(case.positions) + 1) * case.kv_heads * case.head_size // 2
+    heads = {"heads": case.heads, "kv_heads": case.kv_heads}
+    target = {"y": Y, "y_stride": y_stride}
+    source = {"q": Q, "q_stride": q_stride, "k_cache": 64, "v_cache": values, **heads}
+    params = {**source, **target, "window": case.window}
+    if plan.tile is None:
+        return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
+    found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
+    if plan.parts > 1:
+        sizes = {"head_size": case.head_size, "queries": plan.tile.queries, "n_parts": plan.parts}
+        merge = {"partials": PARTIALS, **target, **heads, **sizes}
+        found.append(("attend_merge", merge, plan.merge_groups))
+    return found
+
+
+def attend(bench: KernelBench, case: Case, plan: AttendPlan, q: np.ndarray) -> np.ndarray:
+    """y (rows, heads, D) for q of that shape; what lies around y must not change."""
     rows, width = len(case.positions), case.heads * case.head_size
-    q = random.standard_normal((rows, case.heads, case.head_size)).astype(np.float32)
-    q *= np.float32(3.0 / np.sqrt(case.head_size))
     strided = np.zeros((rows, width + 8), np.float32)
     strided[:, :width] = q.reshape(rows, width)
     bench.put("work", Q, strided)
     bench.put("work", Y, np.full((rows + 1, width + 4), UNTOUCHED))
+    bench.put("work", PARTIALS, np.full(plan.partial_floats + 4, UNTOUCHED))
     bench.put_state(ROWS=rows, POSITIONS=case.positions)
-    source = {
-        "q": Q,
-        "q_stride": width + 8,
-        "k_cache": 64,
-        "v_cache": 64 + halves[0].size // 2,
-        "heads": case.heads,
-        "kv_heads": case.kv_heads,
-        "head_size": case.head_size,
-        "window": case.window,
-    }
-    bench.run(launches_of(case, rows + spare_rows, source, kind))
+    bench.run(launches_of(case, plan, width + 8, width + 4))
     found = bench.floats(Y, rows + 1, width + 4)
-    expected = expected_of(case, q, halves).reshape(rows, width)
-    # scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error
-    assert np.abs(found[:rows, :width] - expected).max() < 1e-5
     assert (found[:rows, width:] == UNTOUCHED).all()
     assert (found[rows] == UNTOUCHED).all()
+    assert (bench.floats(PARTIALS + plan.partial_floats, 4) == UNTOUCHED).all()
+    return found[:rows, :width].reshape(q.shape)
 
 
-@pytest.mark.parametrize("kind", ["software", "hardware", "split"])
-def test_attend_prefers_large_scores(bench: KernelBench, kind: str) -> None:
+def queries_of(case: Case, source: np.random.Generator, scale: float = 1.0) -> np.ndarray:
+    """Numbers that float16 holds, so that only shares are rounded; (rows, heads, D)."""
+    shape = (len(case.positions), case.heads, case.head_size)
+    q = source.standard_normal(shape) * (3.0 / np.sqrt(case.head_size))
+    return q.astype(np.float16).astype(np.float32) * np.float32(scale)
+
+
+@pytest.mark.parametrize(
+    ("make", "case"),
+    [pytest.param(make, *case.values, id=f"{make.__name__} {case.id}") for make, case in EVERY_WAY],
+)
+@pytest.mark.parametrize("spare_rows", [0, 13])
+def test_attend(bench: KernelBench, make: Maker, case: Case, spare_rows: int) -> None:
+    random = np.random.default_rng(case.head_size)
+    halves = fill_cache(bench, case, random)
+    q = queries_of(case, random)
+    plan = make(bench, replace(case, positions=(*case.positions, *[9] * spare_rows)))
+    found = attend(bench, case, plan, q)
+    expected, magnitude = expected_of(case, q, halves)
+    is_exact = not isinstance(plan.tile, AttendMatrixTile)
+    assert (np.abs(found - expected) < EXACT + (0.0 if is_exact else HALF) * magnitude).all()
+
+
+@pytest.mark.parametrize(
+    "make", [on_software, by_tiles, by_parts, by_matrices, by_parts_of_matrices]
+)
+def test_attend_prefers_large_scores(bench: KernelBench, make: Maker) -> None:
     """Scores of +-600, beyond what exp can take: the softmax must be shifted by its greatest."""
-    case = Case(2, 1, 8, 0, (299,))
-    cells = np.zeros((2, 300, 1, 8), np.float16)
+    case = Case(2, 1, 32, 0, (299,))
+    cells = np.zeros((2, 300, 1, 32), np.float16)
     cells[0, :, 0, 0] = np.linspace(-300.0, 300.0, 300)
     cells[1, :, 0, 0] = np.arange(300)
-    bench.put("cache", 64, cells.reshape(-1).view(np.uint32))
-    q = np.zeros((1, 16), np.float32)
-    q[0, 0], q[0, 8] = 2.0, -2.0
-    bench.put("work", Q, q)
-    bench.put_state(ROWS=1, POSITIONS=[299])
-    sizes = {"heads": 2, "kv_heads": 1, "head_size": 8, "window": 0}
-    source = {"q": Q, "q_stride": 16, "k_cache": 64, "v_cache": 64 + 1200, **sizes}
-    bench.run(launches_of(case, 1, source, kind))
-    found = bench.floats(Y, 16)
-    assert np.allclose(found[[0, 8]], [298.98, 0.02], atol=0.01)  # steps of 2 * 600 / 299
+    put_cache(bench, cells)
+    q = np.zeros((1, 2, 32), np.float32)
+    q[0, 0, 0], q[0, 1, 0] = 2.0, -2.0
+    found = attend(bench, case, make(bench, case), q)
+    assert np.allclose(found[0, :, 0], [298.98, 0.02], atol=0.02)  # steps of 2 * 600 / 299
+
+
+@pytest.mark.parametrize("power", [-13, 14, 100])
+def test_queries_beyond_float16(bench: KernelBench, power: int) -> None:
+    """Matrices take float16: the largest float of a tile's queries decides by what power of two all
+    of them are scaled. At 2^100 only the greatest score counts."""
+    case = Case(4, 2, 32, 0, tuple(range(40, 49)))
+    random = np.random.default_rng(power + 13)
+    halves = fill_cache(bench, case, random, 2.0 ** -min(power, 14))
+    q = queries_of(case, random, 2.0**power)
+    found = attend(bench, case, by_matrices(bench, case), q)
+    expected, magnitude = expected_of(case, q, halves)
+    assert (np.abs(found - expected) < EXACT + HALF * magnitude).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("make", [by_tiles, by_parts, by_matrices])
+def test_a_query_that_is_no_number(bench: KernelBench, make: Maker, bad: float) -> None:
+    """It must show in the result of its own row, and in no other head of it."""
+    case = Case(4, 2, 32, 0, (64,))
+    random = np.random.default_rng(1)
+    halves = fill_cache(bench, case, random)
+    q = queries_of(case, random)
+    expected, _ = expected_of(case, q, halves)
+    q[0, 1, 5] = bad
+    found = attend(bench, case, make(bench, case), q)
+    assert np.isnan(found[0, 1]).all()
+    assert np.abs(found[0, [0, 2, 3]] - expected[0, [0, 2, 3]]).max() < 2e-2
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kernel in KERNELS.items() if kernel.source == "attend_matrices.comp"]
+)
+def test_compile(bench: KernelBench, name: str) -> None:
+    """The large tiles, too, which software drivers may refuse."""
+    source = godot.RDShaderSource()
+    source.set_stage_source(COMPUTE_STAGE, expand(name))
+    compiled = bench.device._device.shader_compile_spirv_from_source(source)
+    assert compiled.get_stage_compile_error(COMPUTE_STAGE) == ""
 
 
 @pytest.mark.parametrize("width", [2, 64, 258, 1024])
@@ -153,12 +295,3 @@ def test_cache_store(bench: KernelBench, width: int) -> None:
     expected[:, positions] = rows[:, :, :width].astype(np.float16)
     # drivers may round a float16 either way
     assert np.allclose(found, expected, rtol=2.0**-10, atol=2.0**-24)
-
-
-def test_parts_fit_the_scratch() -> None:
-    for heads, rows in [(4, 1), (4, 8), (32, 1), (64, 4), (300, 1)]:
-        parts = launches_attend.attend_parts(heads, rows, is_cpu=False)
-        assert 1 <= parts <= launches_attend.MAX_PARTS
-        assert launches_attend.attend_scratch(heads, 256, rows, parts) == heads * rows * parts * 260
-    assert launches_attend.attend_parts(4, 1, is_cpu=True) == 1
-    assert launches_attend.attend_parts(4, state.MAX_ROWS, is_cpu=False) == 1

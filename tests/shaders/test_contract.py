@@ -14,7 +14,7 @@ from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 # Starts of the names of kernels for devices that a probe has shown to be fit.
-PROBED = ("steps", "probe_subgroups", "probe_matrices_", "matmul_matrix_")
+PROBED = ("steps", "probe_subgroups", "probe_matrices_", "matmul_matrix_", "attend_matrices_")
 TEMPLATES = (
     "step_embed.glslh",
     "step_float_rows.glslh",

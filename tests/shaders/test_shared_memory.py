@@ -3,6 +3,7 @@
 import pytest
 from support.glsl_constants import shared_bytes
 
+from llm.gpu.attend_tiles import SAMPLE_TILES, AttendMatrixTile
 from llm.gpu.kernels import FORMAT_IDS, KERNELS
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.shader_source import expand
@@ -12,7 +13,7 @@ TILES = {  # of matrices, which only devices with as much use
     tile.kernel(name): tile.shared_memory
     for tile in MATRIX_TILES + SMALL_MATRIX_TILES
     for name in FORMAT_IDS
-}
+} | {tile.kernel: tile.shared_memory for tile in SAMPLE_TILES if isinstance(tile, AttendMatrixTile)}
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -5,7 +5,8 @@ same bytes; the table is replayed in C, so a token costs one Python call. Positi
 tokens stand in the state buffer, which is all that is uploaded from token to token.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.hazards import HazardTracker
 from llm.gpu.kernels import KERNELS
 from llm.gpu.launches import PART_WEIGHTS
+from llm.gpu.launches_attend import AttendDevice
 from llm.gpu.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
+from llm.gpu.lowering_attend import AttendLowering
 from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
 from llm.gpu.matrices import usable_tiles
-from llm.gpu.matrix_tiles import MatrixTile
 from llm.gpu.memory import require_ram
 from llm.gpu.operations import Embed, MatMul, Tensor, Weight
 from llm.gpu.penalties import Penalties
@@ -65,14 +67,18 @@ class DispatchExecutor:
         self.device = device.name
         self._layout: Layout = place([*constants, *program.weights])
         largest_tape = program.record(program.max_rows, program.max_outputs)
-        floats = scratch_floats(largest_tape, program.vocabulary, is_cpu=device.is_cpu)
+        self._tiles = usable_tiles(device)  # of products
+        plain = AttendDevice(device.is_cpu)
+        size = self._tiles[0].subgroup_size if self._tiles else 0
+        self._attend_device = replace(plain, subgroup_size=size, shared_memory=device.shared_memory)
+        devices = {plain, self._attend_device}
+        floats = scratch_floats(largest_tape, program.vocabulary, devices)
         self._scratch = Scratch(largest_tape.work_floats, max(extra_scratch, floats))
         end = self._scratch.start + self._scratch.size
-        tiles = usable_tiles(device)
         self._product_scratch = Scratch(
-            -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, tiles)
+            -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
         )
-        self._lowering = self._make_lowering(tiles)
+        self._lowering = self._make_lowering()
         sizes = {
             "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
             "the key/value cache": program.cache_words * WORD,
@@ -206,25 +212,35 @@ class DispatchExecutor:
         dispatches += lower_picks(row, 2, self._scratch)
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
-    def _make_lowering(self, tiles: Sequence[MatrixTile]) -> Lowering:
+    def _make_lowering(self) -> Lowering:
         is_cpu = self._device.is_cpu
-        products = ProductLowering(self._layout, self._product_scratch, tiles, is_cpu=is_cpu)
-        return Lowering(self._layout, self._scratch, products, is_cpu=is_cpu)
+        products = ProductLowering(self._layout, self._product_scratch, self._tiles, is_cpu=is_cpu)
+        return Lowering(self._layout, products, AttendLowering(self._scratch, self._attend_device))
 
     def _finish_kernels(self) -> Generator[float, None, None]:
-        """Waits for each kernel. A driver that refuses one of matrices still runs plain ones."""
+        """Waits for each kernel."""
         names = self._kernels_of_first_token()
         for done, name in enumerate(names):
             try:
                 self._device.pipeline(name, expand(name))
             except DeviceError:
-                if KERNELS[name].source != "matmul_matrix.comp":
+                if not self._avoid(KERNELS[name].source):
                     raise
-                self._lowering = self._make_lowering(())
-                for plain in self._kernels_of_first_token():
-                    self._device.pipeline(plain, expand(plain))
+                for _ in self._finish_kernels():
+                    pass
                 return
             yield LOADED + (1 - LOADED) * (done + 1) / len(names)
+
+    def _avoid(self, source: str) -> bool:
+        """Goes on without kernels of matrices that the driver refused; False if they are others."""
+        if source == "matmul_matrix.comp":
+            self._tiles = ()
+        elif source == "attend_matrices.comp":
+            self._attend_device = AttendDevice(self._device.is_cpu)
+        else:
+            return False
+        self._lowering = self._make_lowering()
+        return True
 
     def _make_sets(self, kernel: str) -> None:
         """One uniform set a weight buffer; every kernel declares the same bindings."""

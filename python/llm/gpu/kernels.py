@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from llm.gpu.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
 
 PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
@@ -54,6 +55,18 @@ ATTEND: Params = {
     "kv_heads": "I",
     "head_size": "I",
     "window": "I",
+}
+ATTEND_TILE: Params = {
+    "q": "I",
+    "q_stride": "I",
+    "y": "I",
+    "y_stride": "I",
+    "k_cache": "I",
+    "v_cache": "I",
+    "heads": "I",
+    "kv_heads": "I",
+    "window": "I",
+    "partials": "I",
 }
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
@@ -124,28 +137,21 @@ KERNELS: dict[str, Kernel] = {
         64,
         {"k": "I", "v": "I", "stride": "I", "width": "I", "k_cache": "I", "v_cache": "I"},
     ),
-    "attend_4": _attend(128, 4, cells=1, pairs=1),
     "attend_rows_2": _attend(32, 2, cells=4, pairs=4),
     "attend_rows_16": _attend(32, 16, cells=4, pairs=4),
-    "attend_split": Kernel(
-        "attend_split.comp",
-        128,
+    "attend_merge": Kernel(
+        "attend_merge.comp",
+        64,
         {
-            "q": "I",
-            "q_stride": "I",
             "partials": "I",
-            "k_cache": "I",
-            "v_cache": "I",
+            "y": "I",
+            "y_stride": "I",
             "heads": "I",
             "kv_heads": "I",
             "head_size": "I",
-            "window": "I",
+            "queries": "I",
+            "n_parts": "I",
         },
-    ),
-    "attend_merge": Kernel(
-        "attend_merge.comp",
-        256,
-        {"partials": "I", "y": "I", "y_stride": "I", "head_size": "I", "n_parts": "I"},
     ),
     "gated_unit": Kernel(
         "gated_unit.comp",
@@ -272,6 +278,17 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         formats=FORMAT_IDS,
         has_integer_dot=_dot,
     )
+
+
+def add_attend_tile(tile: AttendTile) -> str:
+    """Puts the kernel of a tile, which has a model's head size, into the table; its name."""
+    kernel = Kernel(tile.source, tile.group_size, ATTEND_TILE, tile.defines)
+    KERNELS.setdefault(tile.kernel, kernel)
+    return tile.kernel
+
+
+for _attend_tile in SAMPLE_TILES:
+    add_attend_tile(_attend_tile)
 
 
 def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:

@@ -3,13 +3,15 @@
 The launch sizes are launches.py's; this file knows where operands lie and what is touched.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from llm.gpu import launches, launches_attend, state
+from llm.gpu import launches, state
 from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.kernels import pack_params
 from llm.gpu.launches import Groups, SearchStage
+from llm.gpu.launches_attend import AttendDevice
+from llm.gpu.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.lowering_products import ProductLowering
 from llm.gpu.operations import (
     Attend,
@@ -33,19 +35,18 @@ PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
 
 
 class Lowering:
-    """Turns the operations of one program into dispatches; `is_cpu` is a software driver.
+    """Turns the operations of one program into dispatches.
 
-    `scratch` is where dispatches of one operation leave each other partial results; those of
-    matrix products are in the keeping of `products`.
+    `products` and `attention` know where dispatches of one operation leave each other partial
+    results.
     """
 
     def __init__(
-        self, layout: Layout, scratch: Scratch, products: ProductLowering, *, is_cpu: bool
+        self, layout: Layout, products: ProductLowering, attention: AttendLowering
     ) -> None:
         self._layout = layout
-        self._scratch = scratch
         self._products = products
-        self._is_cpu = is_cpu
+        self._attention = attention
 
     def lower(self, operations: Sequence[Operation]) -> list[Dispatch]:
         """The dispatches of a whole tape, in order."""
@@ -125,37 +126,7 @@ class Lowering:
         )
 
     def _attend(self, op: Attend) -> list[Dispatch]:
-        rows, head_size = op.q.rows, op.q.width // op.heads
-        source = {
-            "q": op.q.offset,
-            "q_stride": op.q.width,
-            "k_cache": op.cache.keys,
-            "v_cache": op.cache.values,
-            "heads": op.heads,
-            "kv_heads": op.kv_heads,
-            "head_size": head_size,
-            "window": op.window,
-        }
-        target = {"y": op.y.offset, "y_stride": op.y.width}
-        parts = launches_attend.attend_parts(op.heads, rows, is_cpu=self._is_cpu)
-        if parts == 1:
-            plan = launches_attend.plan_attend(op.heads, op.kv_heads, rows, is_cpu=self._is_cpu)
-            return [self._dispatch(op, plan.kernel, plan.groups, None, **source, **target)]
-        partials = self._scratch.part(
-            launches_attend.attend_scratch(op.heads, head_size, rows, parts), "partial attention"
-        )
-        split = pack_params("attend_split", **source, partials=self._scratch.start)
-        merge = pack_params(
-            "attend_merge",
-            **target,
-            partials=self._scratch.start,
-            head_size=head_size,
-            n_parts=parts,
-        )
-        return [
-            Dispatch("attend_split", split, (parts, op.heads, rows), 0, op.reads, (partials,)),
-            Dispatch("attend_merge", merge, (op.heads, rows, 1), 0, (partials,), op.writes),
-        ]
+        return self._attention.lower(op)
 
     def _gated_unit(self, op: GatedUnit) -> Dispatch:
         return self._dispatch(
@@ -210,18 +181,13 @@ def _offset(tensor: Tensor | None) -> int:
     return state.NONE if tensor is None else tensor.offset
 
 
-def scratch_floats(tape: Tape, vocabulary: int, *, is_cpu: bool) -> int:
-    """Floats of scratch that the operations of a tape of any rows and the picks need at most."""
-    most = max(
-        launches.argmax_scratch(vocabulary), launches.top_k_scratch(vocabulary, state.MAX_PICKS)
+def scratch_floats(tape: Tape, vocabulary: int, devices: Collection[AttendDevice]) -> int:
+    """Floats of scratch that attention on any of `devices`, and the picks, need at most."""
+    return max(
+        launches.argmax_scratch(vocabulary),
+        launches.top_k_scratch(vocabulary, state.MAX_PICKS),
+        *(attend_scratch_floats(tape, device) for device in devices),
     )
-    for op in tape.operations:
-        if isinstance(op, Attend):
-            rows = min(op.q.rows, launches_attend.SPLIT_ROWS)
-            parts = launches_attend.attend_parts(op.heads, 1, is_cpu=is_cpu)
-            size = op.q.width // op.heads
-            most = max(most, launches_attend.attend_scratch(op.heads, size, rows, parts))
-    return most
 
 
 def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
