@@ -54,8 +54,8 @@ params;
 const uint SUBGROUPS = GROUP_SIZE / SUBGROUP_SIZE;
 const float LOWEST = -3.0e38;
 
-#include "step_shared.glslh"
 #include "step_words.glslh"
+#include "step_shared.glslh"
 #include "grid_barrier.glslh"
 
 #include "step_input.glslh"

@@ -114,7 +114,6 @@ def test_sizes_and_numbers() -> None:
 @pytest.mark.parametrize("name", ["steps", "steps_plain"])
 def test_sizes_in_the_kernel(name: str) -> None:
     kernel = constants(expand(name))
-    assert kernel["STEP_WORDS_HERE"] == steps.STEP_WORDS
     assert kernel["SUBGROUPS"] == steps.SUBGROUPS
     assert kernel["PART_WEIGHTS"] == steps.PART_WEIGHTS
 

@@ -1,4 +1,4 @@
-"""What the persistent kernel needs to know of a device, found by trying it out."""
+"""How many groups of the steps kernel stay resident on a device, found by trying it out."""
 
 from collections.abc import Callable
 
