@@ -83,6 +83,19 @@ def number_in(
     return convert
 
 
+class Numbers(tuple[int, ...]):
+    """Whole numbers; as text they stand with commas between, as an option is given."""
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
+def numbers_from(lowest: int) -> Callable[[str], Numbers]:
+    """A converter of one whole number or several with commas between, none below `lowest`."""
+    convert_one = number_in(int, lowest)
+    return lambda text: Numbers(int(convert_one(part)) for part in text.split(","))
+
+
 _MODEL = Option("--model", "a GGUF file (default: Gemma 3 270M)", file_path, "FILE")
 _JSON = Option("--json", "print one JSON object on stdout")
 _EXECUTOR = Option(
@@ -134,6 +147,12 @@ COMMANDS = {
                     "--prompt-tokens", "length of the prompt", number_in(int, 1), "N", default=512
                 ),
                 Option("--tokens", "length of the answer", number_in(int, 1), "N", default=128),
+                Option(
+                    "--positions",
+                    "tokens before the answer; an answer is measured at each (default: the prompt)",
+                    numbers_from(1),
+                    "N[,N…]",
+                ),
                 Option("--profile", "show where the time of a token and of a prompt goes"),
                 _EXECUTOR,
                 _JSON,

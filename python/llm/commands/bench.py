@@ -1,6 +1,7 @@
 """`./llm bench`: prompt and answer tokens a second of a model, on one executor."""
 
 import json
+import os
 import time
 from dataclasses import asdict
 from statistics import median
@@ -10,12 +11,15 @@ from llm.commands.arguments import parse
 from llm.commands.loading import loaded
 from llm.commands.output import Output, reports_errors
 from llm.errors import RequestError
-from llm.generate.model import Model
+from llm.generate.model import MIN_CONTEXT, WEIGHTS_FROM, Model
+from llm.gpu.dispatch import LOADED
 from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import GREEDY
 
 RUNS = 3  # measured ones, after a warm-up
-SPREAD = 5000  # prompts take that many different ids, as llama.cpp's bench here does
+SPREAD = 5000  # prompts take that many different ids
+# The fraction of a load at which all weights are on the GPU.
+WEIGHTS_TO = WEIGHTS_FROM + (1 - WEIGHTS_FROM) * LOADED
 
 
 @reports_errors
@@ -23,47 +27,93 @@ def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("bench", args)
     output = Output()
-    context = options.prompt_tokens + options.tokens
-    started = time.perf_counter()
-    with loaded(options.model, options.executor, context_length=context) as model:
+    positions = list(options.positions or [options.prompt_tokens])
+    context = max(MIN_CONTEXT, max(options.prompt_tokens, *positions) + options.tokens)
+    watch = _LoadWatch()
+    with loaded(
+        options.model, options.executor, context_length=context, on_progress=watch
+    ) as model:
+        load_seconds = watch.seconds
         if context > model.context_length:
             raise RequestError(
-                f"--prompt-tokens and --tokens are {context:,} together; the model's context holds "
-                f"{model.context_length:,}"
+                f"--prompt-tokens or --positions, and --tokens, are {context:,} together; the "
+                f"model's context holds {model.context_length:,}"
             )
-        load_seconds = time.perf_counter() - started
-        prompt = _prompt(model, options.prompt_tokens)
-        runs = [_run(model, prompt, options.tokens) for _ in range(1 + RUNS)][1:]
+        prompt = _prompt(model, max(options.prompt_tokens, *positions))
+        count = options.prompt_tokens
+        _read(model, prompt[:count])
+        first_token_seconds = watch.seconds
+        prompt_seconds = median(_read(model, prompt[:count]) for _ in range(RUNS))
+        if len(prompt) > count:
+            _read(model, prompt)
         facts = {
             "model": model.name,
             "executor": model.executor,
             "device": model.device,
-            "prompt_tokens": len(prompt),
+            "prompt_tokens": count,
             "tokens": options.tokens,
             "runs": RUNS,
             "load_s": load_seconds,
-            "first_token_s": median(first for first, _ in runs),
-            "prompt_tps": median(len(prompt) / first for first, _ in runs),
-            "decode_tps": median(decode for _, decode in runs),
+            "upload_gbps": watch.upload_rate(model),
+            "first_token_s": first_token_seconds,
+            "prompt_tps": count / prompt_seconds,
+            "decode": [
+                {"position": position, "tps": _decode_rate(model, prompt, position, options.tokens)}
+                for position in positions
+            ],
             "memory_bytes": model.memory_bytes,
             "token_bytes": model.token_bytes,
         }
-        profiles = _profiles(model, prompt) if options.profile else {}
+        profiles = _profiles(model, prompt[:count]) if options.profile else {}
     if options.json:
         facts |= {"profile": {name: asdict(found) for name, found in profiles.items()}}
         output.write(json.dumps(facts) + "\n")
     else:
-        output.write(
-            f"{facts['model']} on {facts['executor']} ({facts['device']}), "
-            f"{facts['memory_bytes'] / 1e6:,.0f} MB, loaded in {load_seconds:.2f} s\n"
-            f"prompt  {facts['prompt_tps']:10,.1f} tokens/s  ({len(prompt)} tokens)\n"
-            f"decode  {facts['decode_tps']:10,.1f} tokens/s  ({options.tokens} tokens), "
-            f"{facts['decode_tps'] * model.token_bytes / 1e9:,.1f} GB/s of weights\n"
-            f"medians of {RUNS} runs after a warm-up\n"
-        )
+        output.write(_text(facts))
         for name, found in profiles.items():
             output.write(_table(name, found))
     return 0
+
+
+class _LoadWatch:
+    """When a load began, and when its weights were brought to the GPU."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._weights: list[float] = []  # seconds at each report of the weights' progress
+
+    def __call__(self, fraction: float) -> None:
+        if WEIGHTS_FROM <= fraction <= WEIGHTS_TO:
+            self._weights.append(self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Since the load began."""
+        return time.perf_counter() - self._started
+
+    def upload_rate(self, model: Model) -> float | None:
+        """10^9 bytes of the file a second; None where no GPU holds the weights."""
+        if model.executor == "reference" or len(self._weights) < 2:
+            return None
+        return os.path.getsize(model.path) / (self._weights[-1] - self._weights[0]) / 1e9
+
+
+def _text(facts: dict[str, Any]) -> str:
+    rate = facts["upload_gbps"]
+    uploaded = "" if rate is None else f", uploaded at {rate:.1f} GB/s"
+    lines = [
+        f"{facts['model']} on {facts['executor']} ({facts['device']}), "
+        f"{facts['memory_bytes'] / 1e6:,.0f} MB, loaded in {facts['load_s']:.2f} s{uploaded}",
+        f"first token {facts['first_token_s']:.2f} s after the load began",
+        f"prompt  {facts['prompt_tps']:10,.1f} tokens/s  ({facts['prompt_tokens']} tokens)",
+    ]
+    for decode in facts["decode"]:
+        lines.append(
+            f"decode  {decode['tps']:10,.1f} tokens/s  ({facts['tokens']} tokens after "
+            f"{decode['position']}), "
+            f"{decode['tps'] * facts['token_bytes'] / 1e9:,.1f} GB/s of weights"
+        )
+    return "\n".join([*lines, f"medians of {facts['runs']} runs after a warm-up"]) + "\n"
 
 
 def _profiles(model: Model, prompt: list[int]) -> dict[str, RunProfile]:
@@ -91,14 +141,23 @@ def _prompt(model: Model, count: int) -> list[int]:
     return [(300 + index * 7919 % SPREAD) % size for index in range(count)]
 
 
-def _run(model: Model, prompt: list[int], count: int) -> tuple[float, float]:
-    """Seconds to the first token, and tokens a second after it, greedy."""
+def _read(model: Model, prompt: list[int]) -> float:
+    """Seconds from the prompt's first token to the one after its last."""
     started = time.perf_counter()
     for start in range(0, len(prompt), model.chunk_size):
         ids = prompt[start : start + model.chunk_size]
         last = start + len(ids) == len(prompt)
         model.forward(ids, start, [len(ids) - 1] if last else [])
-    token = int(model.candidates(1).ids[0])
-    first = time.perf_counter()
-    model.decode(token, len(prompt), count, GREEDY, ())
-    return first - started, count / (time.perf_counter() - first)
+    model.candidates(1)
+    return time.perf_counter() - started
+
+
+def _decode_rate(model: Model, prompt: list[int], position: int, count: int) -> float:
+    """Tokens a second, greedy, after `position` tokens that were read before."""
+
+    def run() -> float:
+        started = time.perf_counter()
+        model.decode(prompt[position - 1], position, count, GREEDY, ())
+        return count / (time.perf_counter() - started)
+
+    return median([run() for _ in range(1 + RUNS)][1:])

@@ -1,6 +1,6 @@
 """Loads a model for a command that uses it directly, on the thread that it runs on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from llm.generate.model import Model, load_model
@@ -15,8 +15,12 @@ def loaded(
     context_length: int = 1024,
     max_outputs: int = 1,
     chunk_rows: int | None = None,
+    on_progress: Callable[[float], object] = lambda fraction: None,
 ) -> Iterator[Model]:
-    """A loaded model, closed at the end together with the GPU device. Raises LLMError."""
+    """A loaded model, closed at the end together with the GPU device. Raises LLMError.
+
+    `on_progress` gets the fraction done, again and again.
+    """
     steps = load_model(
         path,
         executor=executor,
@@ -28,7 +32,7 @@ def loaded(
     try:
         while model is None:
             try:
-                next(steps)
+                on_progress(next(steps))
             except StopIteration as finished:
                 model = finished.value
         yield model

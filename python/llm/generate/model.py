@@ -18,6 +18,7 @@ from llm.text.chat_format import ChatFormat
 from llm.text.tokenizer import Tokenizer
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
+WEIGHTS_FROM = 0.1  # the fraction done of a load when the executor starts on its part
 
 
 class Model:
@@ -143,9 +144,9 @@ def load_model(
         chunk = min(chunk_rows or choice.chunk_rows, context)
         program = make_program(file, Limits(context, chunk, max_outputs))
         tokenizer = Tokenizer.from_metadata(file.metadata)
-        yield 0.1
+        yield WEIGHTS_FROM
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
-        runner = yield from _scaled(choice.load(program, file), 0.1, 1.0)
+        runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
     return Model(path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes)
 
