@@ -46,9 +46,13 @@ def main(node: Any, args: list[str]) -> int:
         prompt_seconds = median(_read(model, prompt[:count]) for _ in range(RUNS))
         if len(prompt) > count:
             _read(model, prompt)
+        decode = [
+            {"position": position, "tps": _decode_rate(model, prompt, position, options.tokens)}
+            for position in positions
+        ]
         facts = {
             "model": model.name,
-            "executor": model.executor,
+            "executor": model.executor,  # after all runs: it may have fallen back
             "device": model.device,
             "prompt_tokens": count,
             "tokens": options.tokens,
@@ -57,10 +61,7 @@ def main(node: Any, args: list[str]) -> int:
             "upload_gbps": watch.upload_rate(model),
             "first_token_s": first_token_seconds,
             "prompt_tps": count / prompt_seconds,
-            "decode": [
-                {"position": position, "tps": _decode_rate(model, prompt, position, options.tokens)}
-                for position in positions
-            ],
+            "decode": decode,
             "memory_bytes": model.memory_bytes,
             "token_bytes": model.token_bytes,
         }
