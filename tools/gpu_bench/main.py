@@ -181,8 +181,11 @@ def _brief(found: dict[str, Any]) -> str:
     decodes = ", ".join(
         f"decode at {answer['position']} {answer['tps']:,.1f}" for answer in found["decode"]
     )
+    status = found["status"]
+    ending = "" if status == 0 else f" (and then it ended with status {status})"
     return (
-        f"prompt {found['prompt_tps']:,.1f}, {decodes} tokens/s; loaded in {found['load_s']:.2f} s"
+        f"prompt {found['prompt_tps']:,.1f}, {decodes} tokens/s; "
+        f"loaded in {found['load_s']:.2f} s{ending}"
     )
 
 

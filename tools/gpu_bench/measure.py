@@ -131,11 +131,11 @@ def llama_python(named: str | None) -> list[str]:
 
 
 def _facts(status: int, said: str, log: str) -> dict[str, Any]:
-    if status == 0:
-        for line in reversed(said.splitlines()):
-            if line.startswith("{"):
-                facts: dict[str, Any] = json.loads(line)
-                return facts
+    """The figures. They count also where the program ends badly after it, as with some drivers;
+    its `status` is among them."""
+    for line in reversed(said.splitlines()):
+        if line.startswith("{"):
+            return {**json.loads(line), "status": status}
     ending = "\n".join([*said.splitlines(), *log.splitlines()][-_SHOWN_LINES:])
     what = "it took too long" if status == TIMED_OUT else f"it ended with status {status}"
     raise MeasureError(f"{what}, saying:\n{ending}" if ending else f"{what}, saying nothing")

@@ -1,6 +1,7 @@
 """What a run's end means. The engine and llama.cpp are bash scripts here."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -30,8 +31,13 @@ def ours(tmp_path: Path, work: Work, script: str, limit_s: float = 20.0):
 
 def test_figures_come_apart_from_the_chatter(tmp_path: Path, work: Work) -> None:
     script = f"echo '{{chatter}}'; echo '{json.dumps(FACTS)}' >&$LLM_STDOUT_FD"
-    assert ours(tmp_path, work, script) == FACTS
+    assert ours(tmp_path, work, script) == {**FACTS, "status": 0}
     assert (tmp_path / "engine.log").read_text() == "{chatter}\n"
+
+
+def test_figures_count_though_the_driver_crashes_at_the_end(tmp_path: Path, work: Work) -> None:
+    script = f"echo '{json.dumps(FACTS)}' >&$LLM_STDOUT_FD; kill -SEGV $$"
+    assert ours(tmp_path, work, script) == {**FACTS, "status": -signal.SIGSEGV}
 
 
 def test_the_template_reads_our_options(tmp_path: Path, work: Work) -> None:
