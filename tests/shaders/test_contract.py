@@ -11,10 +11,18 @@ from llm.gpu import sampler, state
 from llm.gpu.kernels import KERNELS, PUSH_CONSTANT_LIMIT
 from llm.gpu.shader_source import INCLUDES, SHADERS, expand
 
-CODES = {"uvec4": "4I", "uint": "I", "float": "f"}
+CODES = {"uvec4": "4I", "uvec2": "2I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 # Starts of the names of kernels for devices that a probe has shown to be fit.
-PROBED = ("steps", "probe_subgroups", "probe_matrices_", "matmul_matrix_", "attend_matrices_")
+PROBED = (
+    "steps",
+    "probe_subgroups",
+    "probe_matrices_",
+    "probe_lanes",
+    "matmul_matrix_",
+    "matvec_lanes_",
+    "attend_matrices_",
+)
 TEMPLATES = (
     "step_embed.glslh",
     "step_float_rows.glslh",

@@ -11,7 +11,7 @@ from godot import PackedByteArray
 from godot.compute import ComputeTable
 from llm.files.repack import pack
 from llm.gpu import state
-from llm.gpu.kernels import pack_params
+from llm.gpu.kernels import pack_params, words_of
 from llm.gpu.launches import Groups
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.shader_source import expand
@@ -27,7 +27,9 @@ class KernelBench:
 
     def __init__(self, device: RenderingDevice) -> None:
         self.device = device
-        self._buffers = {name: device.buffer(4 * words, name) for name, words in WORDS.items()}
+        self._buffers = {
+            name: device.buffer(4 * words, name, addressed=True) for name, words in WORDS.items()
+        }
         self._set: Any = None
 
     def put(self, space: str, at: int, values: NDArray[Any]) -> None:
@@ -53,6 +55,10 @@ class KernelBench:
             at += plane.size
         first, second, third, fourth, *_ = *starts, 0, 0, 0
         return first, second, third, fourth
+
+    def address(self, space: str, word: int) -> tuple[int, int]:
+        """The device address of a word of a buffer, as two words."""
+        return words_of(self.device.address(self._buffers[space]) + 4 * word)
 
     def floats(self, at: int, *shape: int) -> NDArray[np.float32]:
         return self.words("work", at, int(np.prod(shape))).view(np.float32).reshape(shape)

@@ -20,11 +20,12 @@ from llm.gpu import state
 from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.hazards import HazardTracker
 from llm.gpu.kernels import KERNELS
+from llm.gpu.lanes import has_lanes
 from llm.gpu.launches import PART_WEIGHTS
 from llm.gpu.launches_attend import AttendDevice
 from llm.gpu.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
 from llm.gpu.lowering_attend import AttendLowering
-from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
+from llm.gpu.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.matrices import usable_tiles
 from llm.gpu.memory import require_ram
 from llm.gpu.operations import Embed, MatMul, Tensor, Weight
@@ -78,7 +79,6 @@ class DispatchExecutor:
         self._product_scratch = Scratch(
             -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
         )
-        self._lowering = self._make_lowering()
         sizes = {
             "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
             "the key/value cache": program.cache_words * WORD,
@@ -100,6 +100,8 @@ class DispatchExecutor:
             self.close()
             raise
         self._work, self._cache, self._state, *self._shards = self._buffers
+        self._lane_addresses = self._find_addresses() if has_lanes(device) else None
+        self._lowering = self._make_lowering()
         self._sets: list[Any] = []
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
@@ -212,9 +214,19 @@ class DispatchExecutor:
         dispatches += lower_picks(row, 2, self._scratch)
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
+    def _find_addresses(self) -> Addresses:
+        shards = tuple(self._device.address(shard) for shard in self._shards)
+        return Addresses(self._device.address(self._work), shards)
+
     def _make_lowering(self) -> Lowering:
         is_cpu = self._device.is_cpu
-        products = ProductLowering(self._layout, self._product_scratch, self._tiles, is_cpu=is_cpu)
+        products = ProductLowering(
+            self._layout,
+            self._product_scratch,
+            self._tiles,
+            is_cpu=is_cpu,
+            addresses=self._lane_addresses,
+        )
         return Lowering(self._layout, products, AttendLowering(self._scratch, self._attend_device))
 
     def _finish_kernels(self) -> Generator[float, None, None]:

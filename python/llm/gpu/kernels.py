@@ -44,6 +44,19 @@ PRODUCT: Params = {
     "count_at": "I",
     "threads_per_row": "I",
 }
+PRODUCT_BY_LANES: Params = {
+    "plane_x": "2I",
+    "plane_y": "2I",
+    "plane_z": "2I",
+    "plane_w": "2I",
+    "x": "2I",
+    "height": "I",
+    "width": "I",
+    "y": "I",
+    "residual": "I",
+    "count_at": "I",
+    "zero": "I",
+}
 ATTEND: Params = {
     "q": "I",
     "q_stride": "I",
@@ -75,6 +88,8 @@ MATMUL_TILE_ROWS = 64
 MATMUL_TILE_COLUMNS = (32, 64)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
+LANES = 8  # of a subgroup, and rows of weights for it: lanes.glslh
+LANES_PARTS = (1, 2)  # of a row, decoded at once
 TOP_K_CHUNK = 1024
 
 
@@ -174,6 +189,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
     "probe_integer_dot": Kernel("probe_integer_dot.comp", 64, {}, {"HAS_INTEGER_DOT": 1}),
+    "probe_lanes": Kernel("probe_lanes.comp", LANES, {"values": "2I"}, {"WEIGHT_ADDRESSES": 1}),
     "halve_rows": _halve(0),
     "halve_gated": _halve(1),
     "halve_normed": _halve(2),
@@ -237,6 +253,13 @@ for _name, _id in FORMAT_IDS.items():
             8,
             PRODUCT,
             {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
+        )
+    for _parts in LANES_PARTS:
+        KERNELS[f"matvec_lanes_{_name}_{_parts}"] = Kernel(
+            "matvec_lanes.comp",
+            LANES,
+            PRODUCT_BY_LANES,
+            {"FORMAT": _id, "PARTS": _parts, "WEIGHT_ADDRESSES": 1},
         )
 
 
@@ -308,3 +331,8 @@ def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
         else:
             values.append(value)
     return struct.pack(kernel.struct_format, *values)
+
+
+def words_of(address: int) -> tuple[int, int]:
+    """A device address as a field of two words, the lower first."""
+    return address & 0xFFFFFFFF, address >> 32

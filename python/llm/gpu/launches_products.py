@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from llm.gpu.kernels import (
     KERNELS,
+    LANES,
+    LANES_PARTS,
     MATMUL_ROWS_COLUMNS,
     MATMUL_ROWS_ROWS,
     MATMUL_TILE_COLUMNS,
@@ -18,6 +20,7 @@ ENOUGH_TILES = 128  # to keep a large GPU busy
 MULTIPROCESSORS = 132  # of an H200; others run the same plans, if not the best ones
 STEP = 64  # of k, between two barriers of a group
 LEAST_STEPS = 4  # of a part, where k is cut
+GROUP_LIMIT = 65535  # groups an axis, everywhere
 LAUNCH = 6.0  # microseconds of a dispatch that waits for another
 SUM_UP = 7.0  # microseconds to add up parts
 
@@ -34,6 +37,7 @@ class ProductPlan:
     threads_per_row: int
     groups: Groups
     tile: MatrixTile | None = None  # of matrices
+    by_lanes: bool = False  # its parameters are PRODUCT_BY_LANES
 
     @property
     def parts(self) -> int:
@@ -47,16 +51,20 @@ def plan_product(
     columns: int,
     *,
     is_cpu: bool,
+    has_lanes: bool = False,
     tiles: Sequence[MatrixTile] = (),
 ) -> ProductPlan:
     """For weights (height, width) and at most `columns` columns.
 
-    `is_cpu`: a software driver; `tiles`: those of cooperative matrices that the device takes.
+    `is_cpu`: a software driver; `has_lanes`: one that lanes.py finds fit; `tiles`: those of
+    cooperative matrices that the device takes.
     """
     if width % PART_WEIGHTS:
         raise ValueError(f"rows of {width} weights; kernels need a multiple of {PART_WEIGHTS}")
     if tiles and columns > MATVEC_COLUMNS[-1]:
         return _plan_matrices(format_name, height, width, columns, tiles)
+    if has_lanes and columns == 1 and height <= LANES * GROUP_LIMIT:
+        return _plan_lanes(format_name, height, width)
     if is_cpu:
         return _plan_matmul_rows(format_name, height, columns)
     for limit in MATVEC_COLUMNS:
@@ -120,6 +128,12 @@ def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPla
     rows_per_group = KERNELS[kernel].group_size * MATMUL_ROWS_ROWS
     groups = (ceil_div(height, rows_per_group), ceil_div(columns, limit), 1)
     return ProductPlan(kernel, 1, groups)
+
+
+def _plan_lanes(format_name: str, height: int, width: int) -> ProductPlan:
+    parts = next(parts for parts in reversed(LANES_PARTS) if width // PART_WEIGHTS % parts == 0)
+    kernel = f"matvec_lanes_{format_name}_{parts}"
+    return ProductPlan(kernel, 1, (ceil_div(height, LANES), 1, 1), by_lanes=True)
 
 
 def _threads_per_row(height: int, width: int) -> int:

@@ -1,13 +1,13 @@
 """Matrix products -> dispatches. By matrices, x is first brought to float16, once for all products
 that read it, together with the norm or the gated unit before it; and sums over parts of k are added
-up afterwards."""
+up afterwards. By lanes, weights and x are read through their addresses."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from llm.gpu import state
 from llm.gpu.dispatches import Dispatch, Scratch
-from llm.gpu.kernels import pack_params
+from llm.gpu.kernels import pack_params, words_of
 from llm.gpu.launches import thread_groups
 from llm.gpu.launches_products import (
     ProductPlan,
@@ -30,6 +30,7 @@ from llm.gpu.operations import (
 from llm.gpu.placement import Layout
 from llm.gpu.tape import Tape
 
+WORD = 4  # bytes
 SIDE_BY_SIDE = 3  # products whose parts have room beside each other: query, key and value
 
 
@@ -42,19 +43,35 @@ def product_scratch_floats(tape: Tape, tiles: Sequence[MatrixTile]) -> int:
     return halves + SIDE_BY_SIDE * most_parts_floats(tiles)
 
 
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where buffers begin, as kernels name it."""
+
+    work: int
+    shards: tuple[int, ...]  # of weights
+
+
 class ProductLowering:
     """The products of one tape after the other; see Lowering.
 
     `scratch` starts at a multiple of four floats: the float16 rows, then sums of parts.
+    `addresses`: of a device that has lanes; else None.
     """
 
     def __init__(
-        self, layout: Layout, scratch: Scratch, tiles: Sequence[MatrixTile], *, is_cpu: bool
+        self,
+        layout: Layout,
+        scratch: Scratch,
+        tiles: Sequence[MatrixTile],
+        *,
+        is_cpu: bool,
+        addresses: Addresses | None = None,
     ) -> None:
         self._layout = layout
         self._scratch = scratch
         self._tiles = tiles
         self._is_cpu = is_cpu
+        self._addresses = addresses
         self._halved: Tensor | None = None  # whose float16 rows are in the scratch
         self._sums_at = 0  # where in the scratch the sums of the next product may go
 
@@ -85,6 +102,8 @@ class ProductLowering:
 
     def lower(self, op: MatMul) -> list[Dispatch]:
         plan = self._plan(op)
+        if plan.by_lanes:
+            return [self._by_lanes(op, plan)]
         if plan.tile is None:
             reads = op.reads
             return [
@@ -101,6 +120,7 @@ class ProductLowering:
             weight.columns,
             op.x.rows,
             is_cpu=self._is_cpu,
+            has_lanes=self._addresses is not None,
             tiles=self._tiles,
         )
 
@@ -185,6 +205,24 @@ class ProductLowering:
             threads_per_row=plan.threads_per_row,
         )
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, reads, writes)
+
+    def _by_lanes(self, op: MatMul, plan: ProductPlan) -> Dispatch:
+        assert self._addresses is not None
+        placement = self._layout.placements[op.weight.name]
+        shard = self._addresses.shards[placement.shard]
+        planes = [words_of(shard + plane * WORD) for plane in placement.four_planes]
+        parameters = pack_params(
+            plan.kernel,
+            **dict(zip(("plane_x", "plane_y", "plane_z", "plane_w"), planes, strict=True)),
+            x=words_of(self._addresses.work + op.x.offset * WORD),
+            height=op.weight.rows,
+            width=op.weight.columns,
+            y=op.y.offset,
+            residual=_offset(op.residual),
+            count_at=int(op.count),
+            zero=0,
+        )
+        return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, op.reads, op.writes)
 
     def _rows_of(self, x: Tensor) -> Region:
         return self._scratch.part(halves_floats(x.width, x.rows), "float16 rows")

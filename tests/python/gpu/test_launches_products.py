@@ -4,13 +4,12 @@ import pytest
 
 from llm.gpu.kernels import FORMAT_IDS, KERNELS, MATMUL_ROWS_ROWS
 from llm.gpu.launches_products import (
+    GROUP_LIMIT,
     most_parts_floats,
     parts_floats,
     plan_product,
 )
 from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
-
-GROUP_LIMIT = 65535  # groups an axis, everywhere
 
 
 @pytest.mark.parametrize("columns", [1, 2, 8, 9, 16, 17, 256])
@@ -31,6 +30,27 @@ def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> No
     assert (across - 1) * rows < height <= across * rows
     assert (down - 1) * tile < columns <= down * tile
     assert max(plan.groups) <= GROUP_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "columns", "kernel"),
+    [
+        pytest.param(37, 640, 1, "matvec_lanes_q8_0_2", id="two parts at once"),
+        pytest.param(37, 96, 1, "matvec_lanes_q8_0_1", id="an odd number of parts"),
+        pytest.param(37, 640, 2, "matmul_rows_q8_0_8", id="columns"),
+        pytest.param(
+            8 * 65535, 640, 1, "matvec_lanes_q8_0_2", id="as many rows as there are groups"
+        ),
+        pytest.param(8 * 65535 + 1, 640, 1, "matmul_rows_q8_0_1", id="too many groups"),
+    ],
+)
+def test_plan_by_lanes(height: int, width: int, columns: int, kernel: str) -> None:
+    plan = plan_product("q8_0", height, width, columns, is_cpu=True, has_lanes=True)
+    assert plan.kernel == kernel
+    assert plan.by_lanes == kernel.startswith("matvec_lanes")
+    assert max(plan.groups) <= GROUP_LIMIT
+    if plan.by_lanes:
+        assert 8 * (plan.groups[0] - 1) < height <= 8 * plan.groups[0]
 
 
 @pytest.mark.parametrize("name", FORMAT_IDS)

@@ -9,7 +9,7 @@ from llm.files.formats import FORMATS
 from llm.gpu.dispatches import Dispatch, Scratch
 from llm.gpu.hazards import HazardTracker
 from llm.gpu.kernels import KERNELS
-from llm.gpu.lowering_products import ProductLowering, product_scratch_floats
+from llm.gpu.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.matrix_tiles import MATRIX_TILES, MatrixTile
 from llm.gpu.operations import (
     Activation,
@@ -196,3 +196,21 @@ def test_without_matrices() -> None:
     assert kernels(dispatches) == ["matmul"] * 4
     assert [d.reads for d in dispatches] == [op.reads for op in LAYER]
     assert product_scratch_floats(Tape(ROWS, ROWS, list(LAYER)), ()) == 0
+
+
+def test_by_lanes_reads_through_addresses() -> None:
+    """Where a shard or the work buffer begins, and how far behind that the operand lies."""
+    layout = place([*WEIGHTS.values(), NORM])
+    addresses = Addresses(work=0x1_0000_0000, shards=(0x2_FFFF_FF00,))
+    products = ProductLowering(layout, Scratch(0, 0), (), is_cpu=True, addresses=addresses)
+    x, y = Tensor(8, 1, 2048), Tensor(4096, 1, 1024)
+    (found,) = lower(products, [product("q", x, y, y)])
+    assert KERNELS[found.kernel].source == "matvec_lanes.comp"
+    assert (found.reads, found.writes) == ((x.region, y.region), (y.region,))
+    words = struct.unpack(KERNELS[found.kernel].struct_format, found.parameters)
+    starts = [0x2_FFFF_FF00 + 4 * at for at in layout.placements["q"].four_planes]
+    starts.append(0x1_0000_0000 + 4 * 8)
+    assert [words[2 * i] + (words[2 * i + 1] << 32) for i in range(5)] == starts
+    assert words[10:] == (1024, 2048, 4096, 4096, int(Count.ROWS), 0)
+    (several,) = lower(products, [product("q", replace(x, rows=2), replace(y, rows=2))])
+    assert KERNELS[several.kernel].source == "matmul_rows.comp"
