@@ -5,18 +5,19 @@
 // A product step makes its input, each group for itself, as 16-bit integers in shared memory; then
 // the lanes of a subgroup share rows of the weights. An attention step rotates the new query and
 // key, stores the new cell, and sums over parts of the cells, which the last group to come joins.
-// What a step reads of weights and old cells does not depend on the step before: the first of it is
-// loaded before the barrier.
-// python/llm/gpu/steps.py packs the steps; python/llm/gpu/fusion.py says what goes into which.
+// Steps that differ only in where things lie are of one kind; each kind is code of its own, in which all
+// sizes are constants. python/llm/gpu/steps.py writes the kinds and packs the steps;
+// python/llm/gpu/fusion.py says what goes into which.
 //
 // Defines    GROUP_SIZE     16 subgroups
 //            SUBGROUP_SIZE  threads; the driver must not choose another
 //            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it
-//            GROUP_HEADS    query heads of a key/value head, fewer than 16
+//            GROUP_HEADS    query heads of a key/value head, at most 14
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            USE_F32, USE_F16, USE_Q5_0, USE_Q8_0, USE_Q4_K, USE_Q6_K: the formats of the weights
 //            HAS_INTEGER_DOT
+//            STEP_CASES     a case for each kind of step, from 1 on
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)
 
 #extension GL_EXT_buffer_reference : require
@@ -62,20 +63,11 @@ const float LOWEST = -3.0e38;
 #include "step_product.glslh"
 #include "step_attend.glslh"
 
-void load_ahead(const uint position) {
-	forget_ahead();
-	if (word(STEP_KIND) == STEP_PRODUCT) {
-		load_product_ahead();
-	} else if (word(STEP_KIND) == STEP_ATTEND) {
-		load_attend_ahead(position);
-	}
-}
-
 void run_step(const uint token, const uint position) {
-	if (word(STEP_KIND) == STEP_PRODUCT) {
-		run_product(token);
-	} else if (word(STEP_KIND) == STEP_ATTEND) {
-		run_attend(position);
+	switch (word(STEP_KIND)) {
+		STEP_CASES
+		default:
+			break;
 	}
 }
 
@@ -91,10 +83,6 @@ void main() {
 	read_step(0u, step);
 	read_step(1u, step + 1u < params.n_steps ? step + 1u : 0u);
 	barrier();
-	load_ahead(position);
-	if (word(STEP_KIND) == STEP_ATTEND) {
-		barrier();
-	}
 	uint n_done = 0u;
 	while (n_done < params.n_tokens) {
 		run_step(token, position);
@@ -104,8 +92,10 @@ void main() {
 		arrive();
 		const bool is_last = step + 1u == params.n_steps;
 		step = is_last ? 0u : step + 1u;
-		next_step(step + 1u < params.n_steps ? step + 1u : 0u);
-		load_ahead(position);
+		next_step();
+		if (gl_SubgroupID != 0u) {
+			read_step(step_slot == 2u ? 0u : step_slot + 1u, step + 1u < params.n_steps ? step + 1u : 0u);
+		}
 		if (!all_arrived(params.spins)) {
 			return; // the whole group
 		}

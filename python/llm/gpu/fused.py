@@ -21,7 +21,7 @@ from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.shader_source import expand, expand_kernel
 from llm.gpu.step_sizes import StepSizes
-from llm.gpu.steps import NOTHING, STEP_WORDS, Grid, Step, Words
+from llm.gpu.steps import STEP_WORDS, Grid, Step, Words
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
@@ -33,7 +33,9 @@ class FusedExecutor(DispatchExecutor):
     def __init__(self, program: Program, device: RenderingDevice) -> None:
         self._sizes = _sizes_of(program)
         super().__init__(program, device, self._sizes.scratch_floats if self._sizes else 0)
-        self._grid: Grid | None = None  # None: no steps
+        self._grid: Grid | None = None  # that the kernel was made for
+        self._groups = 0  # that run a step; 0: no steps
+        self._cases: list[str] = []
         self._pipeline: Any = None
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
@@ -54,7 +56,7 @@ class FusedExecutor(DispatchExecutor):
         return executor
 
     def run(self, batch: Batch) -> None:
-        if self._grid is None or not len(batch.tokens) == len(batch.outputs) == 1:
+        if not self._groups or not len(batch.tokens) == len(batch.outputs) == 1:
             super().run(batch)
             return
         self._logits = self._tape(1, 1).logits
@@ -62,13 +64,13 @@ class FusedExecutor(DispatchExecutor):
         self._play_steps()
 
     def profile(self, batch: Batch) -> RunProfile:
-        if self._grid is None or len(batch.tokens) != 1:
+        if not self._groups or len(batch.tokens) != 1:
             return super().profile(batch)
         self.run(batch)
         self._device.finish()
         kinds: dict[str, list[Words]] = {}
-        for step in self._steps:
-            kinds.setdefault(step.label, []).append(step.pack(self._locate, self._grid))
+        for step, words in zip(self._steps, self._packed(), strict=True):
+            kinds.setdefault(step.label, []).append(words)
         times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
         return make_profile(len(self._steps), times)
 
@@ -90,9 +92,15 @@ class FusedExecutor(DispatchExecutor):
         if self._sizes is None or not self._device.has_addresses:
             return
         size = self._probe("probe_subgroups")
+        if size == 0:
+            return
+        self._grid = Grid(STEP_GROUPS, size)
+        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
+        self._cases = list(dict.fromkeys(step.case(self._grid) for step in self._steps))
         kernel = self._sizes.kernel(
             size,
             self._device.shared_memory,
+            self._cases,
             has_integer_dot=bool(self._probe("probe_integer_dot")),
         )
         if kernel is None:
@@ -104,14 +112,20 @@ class FusedExecutor(DispatchExecutor):
             return  # a driver that cannot make it still runs operations
         self._shader = self._device.shader(name)
         self._addresses = [self._device.address(shard) for shard in self._shards]
-        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
-        self._use_grid(Grid(STEP_GROUPS, size))
+        self._use_groups(STEP_GROUPS)
 
-    def _use_grid(self, grid: Grid) -> None:
+    def _packed(self) -> list[Words]:
+        assert self._grid is not None
+        grid, groups = self._grid, self._groups
+        return [
+            step.pack(1 + self._cases.index(step.case(grid)), self._locate, grid, groups)
+            for step in self._steps
+        ]
+
+    def _use_groups(self, groups: int) -> None:
         """Packs the steps for so many groups."""
-        self._grid = grid
-        packed = np.stack([step.pack(self._locate, grid) for step in self._steps])
-        buffer, self._step_set = self._upload_steps(packed)
+        self._groups = groups
+        buffer, self._step_set = self._upload_steps(np.stack(self._packed()))
         self._buffers.append(buffer)
         self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
 
@@ -149,9 +163,8 @@ class FusedExecutor(DispatchExecutor):
 
     def _rows_of_steps(self, uniform_set: Any, count: int) -> list[tuple[Any, ...]]:
         """A dispatch for each step; each waits for the one before it."""
-        assert self._grid is not None
         return [
-            self._row_of(uniform_set, count, 1, self._grid.groups, 0, first=number)
+            self._row_of(uniform_set, count, 1, self._groups, 0, first=number)
             for number in range(count)
         ]
 
@@ -187,6 +200,4 @@ def _sizes_of(program: Program) -> StepSizes | None:
 
 def nothing_steps(count: int) -> Words:
     """Steps that are only their barrier."""
-    words = np.zeros((count, STEP_WORDS), np.uint32)
-    words[:, 0] = NOTHING
-    return words
+    return np.zeros((count, STEP_WORDS), np.uint32)

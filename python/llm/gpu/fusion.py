@@ -32,7 +32,6 @@ class StepScratch:
     """Where the steps leave what only they need, in floats of the work buffer."""
 
     stream: Tensor  # as wide as the model: the residual stream goes here and back by turns
-    added: Tensor  # as wide as the model: what a product adds to the stream
     partials: int  # of attention
     n_parts: int  # most of them for a head
 
@@ -50,7 +49,6 @@ class _Fusion:
     made: list[Step] = field(default_factory=list)
     home: Tensor | None = None  # where the tape has the residual stream
     x: Tensor | None = None  # where it is now
-    added: Tensor | None = None  # what is still to be added to it
     gate: GatedUnit | None = None  # that the next product's input needs
 
     def steps(self) -> list[Step]:
@@ -63,8 +61,8 @@ class _Fusion:
             if product.outputs[-1] == self.tape.logits:
                 product.epilogue = Epilogue.BEST
             self.made.append(product)
-        if self.gate is not None or self.added is not None:
-            raise NoStepError("a gated unit or a sum that no product reads")
+        if self.gate is not None:
+            raise NoStepError("a gated unit that no product reads")
         return self.made
 
     def _next(self) -> Operation | None:
@@ -79,13 +77,11 @@ class _Fusion:
             self.at += 1
             return product, self._take_norm(product)
         if isinstance(op, RMSNorm) and op.residual is not None:
-            if not op.residual == op.y == self.home or self.added is not None:
-                raise NoStepError("a norm adds to the residual stream, once before each other norm")
+            if not op.residual == op.y == self.home:
+                raise NoStepError("a norm adds to the residual stream")
             self.at += 1
-            return self._sum(op.x, op)
+            return self._sum(op)
         if isinstance(op, RMSNorm | SelectRows):
-            if self.added is not None:
-                return self._sum(self.added, None)
             product = Product(Prologue.NORM, op.x.width, [], [], x=self.x)
             return product, self._take_norm(product)
         if isinstance(op, MatMul) and self.gate is not None and op.x == self.gate.y:
@@ -97,17 +93,16 @@ class _Fusion:
             return Product(Prologue.PLAIN, op.x.width, [], [], x=op.x), op.x
         raise NoStepError(f"no step does {type(op).__name__} here")
 
-    def _sum(self, y: Tensor, post_norm: RMSNorm | None) -> tuple[Product, Tensor]:
+    def _sum(self, op: RMSNorm) -> tuple[Product, Tensor]:
         assert self.x is not None
         assert self.home is not None
         kept = self.home if self.x == self.scratch.stream else self.scratch.stream
-        product = Product(Prologue.ADD_NORM, y.width, [], [], x=self.x, y=y, x_out=kept)
-        self.x, self.added = kept, None
+        product = Product(Prologue.ADD_NORM, op.x.width, [], [], x=self.x, y=op.x, x_out=kept)
+        product.post_norm = op.weight
+        self.x = kept
         normed = self._take_norm(product)
-        if post_norm is not None:
-            product.post_norm = post_norm.weight
-            if post_norm.eps != product.eps:
-                raise NoStepError("the norms of a step should have one eps")
+        if op.eps != product.eps:
+            raise NoStepError("the norms of a step should have one eps")
         return product, normed
 
     def _take_norm(self, product: Product) -> Tensor:
@@ -129,7 +124,7 @@ class _Fusion:
     def _take_products(self, product: Product, x: Tensor) -> None:
         while isinstance(op := self._next(), MatMul) and op.x == x:
             product.weights.append(op.weight)
-            product.outputs.append(self._output(op))
+            product.outputs.append(op.y if op.residual is None else self._stream(op, product))
             self.at += 1
         if len(product.weights) > MAX_SEGMENTS:
             raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
@@ -138,13 +133,12 @@ class _Fusion:
         if isinstance(op, GatedUnit):
             self._take_gate(op, product)
 
-    def _output(self, op: MatMul) -> Tensor:
-        if op.residual is None:
-            return op.y
-        if not op.residual == op.y == self.home or self.added is not None:
-            raise NoStepError("a product adds to the residual stream, once before each norm")
-        self.added = self.scratch.added
-        return self.added
+    def _stream(self, op: MatMul, product: Product) -> Tensor:
+        """Where a product adds to the residual stream."""
+        if not op.residual == op.y == self.home or self.x is None or len(product.weights) != 1:
+            raise NoStepError("a product with a residual adds to the residual stream, alone")
+        product.epilogue = Epilogue.ADD
+        return self.x
 
     def _take_gate(self, gate: GatedUnit, product: Product) -> None:
         if [gate.gate, gate.up] != product.outputs:

@@ -5,7 +5,7 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llm.gpu.attend_tiles import SAMPLE_TILES, AttendTile
@@ -24,7 +24,7 @@ class Kernel:
     source: str  # file in shaders/
     group_size: int  # threads in a group
     params: Params  # in the order of the GLSL block
-    defines: Mapping[str, int] = field(default_factory=dict)  # besides GROUP_SIZE
+    defines: Mapping[str, int | str] = field(default_factory=dict)  # besides GROUP_SIZE
 
     @property
     def struct_format(self) -> str:
@@ -276,9 +276,10 @@ def steps_kernel(
     model_width: int,
     formats: Iterable[str],
     has_integer_dot: bool,
+    cases: Sequence[str],
 ) -> Kernel:
     """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
-    defines = {
+    defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
         "HEAD_SIZE": head_size,
         "GROUP_HEADS": group_heads,
@@ -286,11 +287,25 @@ def steps_kernel(
         "MODEL_WIDTH": model_width,
         **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
         **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
+        "STEP_CASES": " ".join(f"case {n}u: {{ {text} }} break;" for n, text in enumerate(cases, 1)),
     }
     return Kernel("steps.comp", STEPS_SUBGROUPS * subgroup_size, STEPS, defines)
 
 
-# Its sizes are a model's; these stand for all in tests.
+# Its sizes and cases are a model's; these stand for all in tests.
+STEP_CASES = (
+    "run_attend(position, 512u, 1u, false, 128u, true);",
+    "run_attend(position, 0u, 8u, true, 64u, false);",
+    *(
+        f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
+        "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
+        f"multiply_{name}(share_0, 1u, 640u, 2u, 2u, OUTPUT_GATED, 1u, best); "
+        "plain_input(2048u); gated_input(2048u, 0u); normed_input(640u, INPUT_ADD); "
+        f"multiply_{name}(next_share(1u, 3u, false), 3u, 2048u, 5u, 1u, OUTPUT_BEST, 0u, best); "
+        "leave_best(best);"
+        for name in FORMAT_IDS
+    ),
+)
 for _name, _dot in (("steps", True), ("steps_plain", False)):
     KERNELS[_name] = steps_kernel(
         subgroup_size=32,
@@ -300,6 +315,7 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         model_width=640,
         formats=FORMAT_IDS,
         has_integer_dot=_dot,
+        cases=STEP_CASES,
     )
 
 

@@ -1,8 +1,8 @@
 """The persistent executor: one dispatch for one token, or for many, where the device allows it.
 
-Groups of the steps kernel stay resident and meet at a barrier of our own between steps, a
-microsecond where a dispatch with a barrier costs five. Source of the idea: Hazy Research 2025, a
-megakernel for Llama-1B.
+Groups of the steps kernel stay resident and meet at a barrier of our own between steps, a microsecond
+where a dispatch with a barrier costs five. Source of the idea: Hazy Research 2025, a megakernel for
+Llama-1B.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.rendering_device import RenderingDevice
 from llm.gpu.residency import resident_groups
 from llm.gpu.sampler import Sampler
-from llm.gpu.steps import Grid, Words
+from llm.gpu.steps import Words
 
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
@@ -81,10 +81,10 @@ class PersistentExecutor(FusedExecutor):
 
     def _time_steps(self, label: str, words: Words) -> WorkTime:
         """Steps of one kind, in one dispatch, as often as TOKENS_A_SUBMIT tokens need them."""
-        if not self._is_resident or self._grid is None:
+        if not self._is_resident:
             return super()._time_steps(label, words)
         buffer, uniform_set = self._upload_steps(words)
-        row = self._row_of(uniform_set, len(words), TOKENS_A_SUBMIT, self._grid.groups, SPINS)
+        row = self._row_of(uniform_set, len(words), TOKENS_A_SUBMIT, self._groups, SPINS)
         # the barriers count arrivals from 0 on
         seconds = seconds_of(self._device, [row], lambda: self._write_state(self._batch))
         self._device.free(buffer)
@@ -109,25 +109,26 @@ class PersistentExecutor(FusedExecutor):
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
     def _play_tokens(self, n_tokens: int) -> None:
-        assert self._grid is not None
-        key = ("tokens", n_tokens, self._grid.groups)
+        key = ("tokens", n_tokens, self._groups)
         table = self._tables.get(key)
         if table is None:
-            row = self._row_of(self._step_set, len(self._steps), n_tokens, self._grid.groups, SPINS)
+            row = self._row_of(
+                self._step_set, len(self._steps), n_tokens, self._groups, SPINS
+            )
             table = self._tables[key] = self._device.table([row])
         self._device.play(table)
 
     def _prepare(self) -> None:
         """Finds how many groups are resident, and packs the steps for them."""
         super()._prepare()
-        if self._grid is None:
+        if not self._groups:
             return
         buffer, uniform_set = self._upload_steps(nothing_steps(PROBE_STEPS))
         groups = resident_groups(lambda groups: self._meet(uniform_set, groups))
         self._device.free(buffer)
         if groups == 0:
             return
-        self._use_grid(Grid(groups, self._grid.subgroup_size))
+        self._use_groups(groups)
         self._is_resident = True
         self.name = "persistent"
         self.ahead = TOKENS_A_SUBMIT

@@ -1,5 +1,7 @@
 """What a tape asks of the steps kernel, and whether a device can give it."""
 
+from collections.abc import Sequence
+
 from llm.gpu.fusion import NoStepError, StepScratch, fuse
 from llm.gpu.kernels import STEPS_SUBGROUPS, Kernel, steps_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
@@ -41,30 +43,34 @@ class StepSizes:
 
     @property
     def scratch_floats(self) -> int:
-        return 2 * self.width + self.partial_floats + 2 * MOST_GROUPS
+        return self.width + self.partial_floats + 2 * MOST_GROUPS
 
     def scratch(self, start: int) -> StepScratch:
         """From float `start` of the work buffer on."""
         return StepScratch(
             stream=Tensor(start, 1, self.width),
-            added=Tensor(start + self.width, 1, self.width),
-            partials=start + 2 * self.width,
+            partials=start + self.width,
             n_parts=MAX_PARTS,
         )
 
     def best(self, start: int) -> int:
         """The float where each group leaves its best logit and that one's id."""
-        return start + 2 * self.width + self.partial_floats
+        return start + self.width + self.partial_floats
 
     def kernel(
-        self, subgroup_size: int, shared_memory: int, *, has_integer_dot: bool
+        self,
+        subgroup_size: int,
+        shared_memory: int,
+        cases: Sequence[str],
+        *,
+        has_integer_dot: bool,
     ) -> Kernel | None:
         """None where the kernel does not fit the model or the device (`shared_memory` in bytes)."""
         if (
             subgroup_size < 8
             or self.head_size & (self.head_size - 1)
             or self.head_size < 2 * max(subgroup_size, STEPS_SUBGROUPS)
-            or self.group_heads >= STEPS_SUBGROUPS
+            or self.group_heads > STEPS_SUBGROUPS - 2
         ):
             return None
         kernel = steps_kernel(
@@ -75,6 +81,7 @@ class StepSizes:
             model_width=self.longest_normed,
             formats=self.formats,
             has_integer_dot=has_integer_dot,
+            cases=cases,
         )
         return kernel if self._shared_bytes(subgroup_size) <= shared_memory else None
 
@@ -85,5 +92,5 @@ class StepSizes:
         pool = 16 * max(2 * runs, tile_quads, self.longest_normed // 4)
         tile_cells = tile_quads * 8 // self.head_size
         heads = self.group_heads * 4 * (self.head_size + tile_cells + subgroup_size)
-        cell = 4 * self.head_size * 2
+        cell = 4 * self.head_size
         return pool + 8 * runs + heads + cell + SMALL_SHARED

@@ -1,11 +1,13 @@
 """Steps of the steps kernel: fused operations of a tape, packed as step_words.glslh has them.
 
-A step ends where another must see all of its output: five of them make a dense layer.
+A step ends where another must see all of its output: five of them make a dense layer. What steps of
+one kind have in common is compiled: `case` is the kind's GLSL, equal for equal kinds.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,14 @@ from numpy.typing import NDArray
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
 
-STEP_WORDS = 72
-NOTHING = 2  # kind of a step that is only its barrier
-SEGMENT, SEGMENT_WORDS, EMBEDDING = 18, 13, 57  # words
+STEP_WORDS = 56
+SEGMENT, SEGMENT_WORDS, EMBEDDING = 10, 12, 46  # words
 MAX_SEGMENTS = 3
 SUBGROUPS = 16  # of a group
 PART_WEIGHTS = 32
+PASS_PARTS = 2  # what the end of a pass costs, in parts
+LEAST_SHIFT = 2  # fewer lanes would read too few bytes next to each other
+WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
 
 Words = NDArray[np.uint32]
 Locate = Callable[[Weight], Sequence[int]]  # a weight -> the device addresses of its planes
@@ -40,6 +44,7 @@ class Epilogue(IntEnum):
     STORE = 0
     GATED = 1
     BEST = 2
+    ADD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +64,23 @@ class RowPlan:
     passes: tuple[int, ...]  # of each matrix
 
 
-def plan_rows(heights: Sequence[int], width: int, grid: Grid, *, is_gated: bool) -> RowPlan:
+def plan_rows(
+    heights: Sequence[int], width: int, grid: Grid, *, unit_parts: int, is_gated: bool
+) -> RowPlan:
     """The plan by which the busiest lane multiplies fewest weights.
 
     All lanes on one row read best, but leave many idle at the end of short rows; two rows at once
     read the input half as often, but leave subgroups without work where rows are few.
     """
-    n_parts = width // PART_WEIGHTS
+    n_units = width // (PART_WEIGHTS * unit_parts)
     best: tuple[int, RowPlan] | None = None
     for rows in (2,) if is_gated else (2, 1):
-        for shift in reversed(range(grid.subgroup_size.bit_length())):
+        for shift in reversed(range(LEAST_SHIFT, grid.subgroup_size.bit_length())):
             of_pass = (grid.subgroup_size >> shift) * (1 if is_gated else rows)
             passes = tuple(_ceil_div(height, of_pass) for height in heights)
             total = passes[0] if is_gated else sum(passes)
             rounds = _ceil_div(total, grid.groups * SUBGROUPS)
-            cost = rounds * rows * _ceil_div(n_parts, 1 << shift)
+            cost = rounds * (rows * _ceil_div(n_units, 1 << shift) * unit_parts + PASS_PARTS)
             if best is None or cost < best[0]:
                 best = cost, RowPlan(shift, rows, passes)
     assert best is not None
@@ -90,7 +97,7 @@ class Product:
     outputs: list[Tensor]
     epilogue: Epilogue = Epilogue.STORE
     x: Tensor | None = None
-    y: Tensor | None = None  # added to x, normed by `post_norm` where there is one; or the input
+    y: Tensor | None = None  # normed by `post_norm` and added to x; or the input of a gate
     x_out: Tensor | None = None  # where x + y, or the embedding, is kept
     norm: Weight | None = None
     post_norm: Weight | None = None
@@ -105,34 +112,70 @@ class Product:
         sizes = " + ".join(f"{weight.rows} {weight.format}" for weight in self.weights)
         return f"{self.prologue.name}, {sizes} x {self.width}, {self.epilogue.name}".lower()
 
-    def pack(self, locate: Locate, grid: Grid) -> Words:
+    def case(self, grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        plan = self._plan(grid)
+        sizes = f"{self.width}u, {plan.lanes_shift}u, {plan.rows}u"
+        lines = []
+        if self.embedding is not None:
+            lines.append(f"embed_row_{self.embedding.format.name}(token, {self.width}u);")
+        is_gated = str(self.epilogue is Epilogue.GATED).lower()
+        for number, (_, start, end) in enumerate(self._runs()):
+            lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
+        lines.append(self._input_call())
+        lines.append("Best best = NO_BEST;")
+        what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
+        for number, (name, _, end) in enumerate(self._runs()):
+            lines.append(f"multiply_{name}(share_{number}, {end}u, {sizes}, {what}, best);")
+        if self.epilogue is Epilogue.BEST:
+            lines.append("leave_best(best);")
+        return " ".join(lines)
+
+    def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
+        """For a kernel whose cases were made for `grid`, with so many groups running it."""
         words = np.zeros(STEP_WORDS, np.uint32)
-        is_gated = self.epilogue is Epilogue.GATED
-        heights = [weight.rows for weight in self.weights]
-        plan = plan_rows(heights, self.width, grid, is_gated=is_gated)
-        words[:6] = (0, self.prologue, self.epilogue, *map(_offset, (self.x, self.y, self.x_out)))
+        words[:4] = (kind, *map(_offset, (self.x, self.y, self.x_out)))
+        words[4:6] = (_bits(self.eps), _bits(self.scale))
         words[6:10] = (*_address(self.norm, locate), *_address(self.post_norm, locate))
-        words[10] = _bits(self.eps)
-        words[11:13] = (self.width, len(self.weights))
-        words[13] = _bits(self.scale)
-        words[14:17] = (self.activation, plan.lanes_shift, plan.rows)
         before = 0
+        passes = self._plan(grid).passes
         for number, (weight, output) in enumerate(zip(self.weights, self.outputs, strict=True)):
             start = SEGMENT + number * SEGMENT_WORDS
-            passes = plan.passes[number]
-            words[start : start + 5] = (
-                weight.format.id,
-                weight.rows,
-                output.offset,
-                passes,
-                before,
-            )
-            words[start + 5 : start + SEGMENT_WORDS] = _planes(weight, locate)
-            before = (before + passes) % (grid.groups * SUBGROUPS)
+            words[start : start + 4] = (weight.rows, output.offset, passes[number], before)
+            words[start + 4 : start + SEGMENT_WORDS] = _planes(weight, locate)
+            before = (before + passes[number]) % (groups * SUBGROUPS)
         if self.embedding is not None:
-            words[EMBEDDING] = self.embedding.format.id
-            words[EMBEDDING + 5 : EMBEDDING + SEGMENT_WORDS] = _planes(self.embedding, locate)
+            words[EMBEDDING : EMBEDDING + 8] = _planes(self.embedding, locate)
         return words
+
+    def _plan(self, grid: Grid) -> RowPlan:
+        heights = [weight.rows for weight in self.weights]
+        wide = any(weight.format.name in WIDE_UNITS for weight in self.weights)
+        return plan_rows(
+            heights,
+            self.width,
+            grid,
+            unit_parts=2 if wide else 1,
+            is_gated=self.epilogue is Epilogue.GATED,
+        )
+
+    def _runs(self) -> list[tuple[str, int, int]]:
+        """Segments of one format next to each other: its name, the first, the end."""
+        if self.epilogue is Epilogue.GATED:
+            return [(self.weights[0].format.name, 0, 1)]
+        runs = []
+        for name, run in groupby(enumerate(self.weights), lambda item: item[1].format.name):
+            numbers = [number for number, _ in run]
+            runs.append((name, numbers[0], numbers[-1] + 1))
+        return runs
+
+    def _input_call(self) -> str:
+        if self.prologue is Prologue.PLAIN:
+            return f"plain_input({self.width}u);"
+        if self.prologue is Prologue.GATED:
+            return f"gated_input({self.width}u, {int(self.activation)}u);"
+        kind = {Prologue.EMBED: "EMBED", Prologue.NORM: "NORM", Prologue.ADD_NORM: "ADD"}
+        return f"normed_input({self.width}u, INPUT_{kind[self.prologue]});"
 
 
 @dataclass(slots=True)
@@ -159,18 +202,23 @@ class Attention:
     def label(self) -> str:
         return f"attention, window {self.window}" if self.window else "attention, all cells"
 
-    def pack(self, locate: Locate, grid: Grid) -> Words:
+    def case(self, _grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        flags = [self.pairing is Pairing.ADJACENT, self.q_norm is not None]
+        adjacent, normed = (str(flag).lower() for flag in flags)
+        sizes = f"{self.window}u, {self.kv_heads}u, {adjacent}, {self.table.rows}u, {normed}"
+        return f"run_attend(position, {sizes});"
+
+    def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
+        """As of a Product."""
         words = np.zeros(STEP_WORDS, np.uint32)
-        words[0] = 1
-        words[3:6] = (self.q.offset, self.k.offset, self.v.offset)
+        words[:4] = (kind, self.q.offset, self.k.offset, self.v.offset)
+        words[4:6] = (_bits(self.eps), _bits(self.scale))
         words[6:10] = (*_address(self.q_norm, locate), *_address(self.k_norm, locate))
-        words[10] = _bits(self.eps)
-        words[11:13] = _address(self.table, locate)
-        words[13] = _bits(self.scale)
-        words[14:16] = (self.window, self.kv_heads)
-        words[16:19] = (self.cache.keys, self.cache.values, self.y.offset)
-        words[19:21] = (self.partials, parts_of(self.n_parts, self.kv_heads, grid))
-        words[21:23] = (self.pairing is Pairing.ADJACENT, self.table.rows)
+        words[10:12] = _address(self.table, locate)
+        words[12:15] = (self.cache.keys, self.cache.values, self.y.offset)
+        parts = parts_of(self.n_parts, self.kv_heads, Grid(groups, grid.subgroup_size))
+        words[15:17] = (self.partials, parts)
         return words
 
 
