@@ -1,6 +1,7 @@
 // Runs fused steps for one token of one sequence: one step a dispatch, or, with all groups resident,
 // many tokens in one dispatch, where groups read the steps from a buffer and meet at a grid barrier
-// after each. Tokens are then picked greedily. The logits of the last token stay in work.
+// after each. Tokens are then picked as the state says, up to a stop. The logits of the last token stay in
+// work.
 //
 // A product step makes its input, each group for itself, as 16-bit integers in shared memory; then
 // the lanes of a subgroup share rows of the weights. An attention step rotates the new query and
@@ -46,8 +47,12 @@ layout(push_constant, std430) uniform Params {
 	uint n_steps;
 	uint first; // step to run alone, or NONE
 	uint n_tokens; // to decode
-	uint best; // offset in floats: value and id for each group
 	uint spins; // looks at a barrier before giving up
+	uint best; // offsets in floats: value and id for each group
+	uint logits;
+	uint vocabulary; // V, how many of them
+	uint maxima; // for step_sample.glslh
+	uint list;
 	uint pad[3];
 }
 params;
@@ -60,8 +65,33 @@ const float LOWEST = -3.0e38;
 #include "grid_barrier.glslh"
 
 #include "step_input.glslh"
+#include "step_sample.glslh"
 #include "step_product.glslh"
 #include "step_attend.glslh"
+
+// After a barrier behind the step that makes logits: the token at `position`, the same in every thread.
+// NONE where the draw fails. False where a group did not come to a barrier in between.
+bool pick_token(const uint position, const uint index, out uint token) {
+	uint value = 0u;
+	if (is_sampling()) {
+		sample_list(params.logits, params.vocabulary, params.maxima, params.list);
+		arrive();
+		if (!all_arrived(params.spins)) {
+			return false;
+		}
+		token = sample_draw(params.list, position);
+	} else {
+		const Best best = overall_best();
+		token = best.id;
+		value = floatBitsToUint(best.value);
+	}
+	if (gl_WorkGroupID.x == 0u && gl_LocalInvocationID.x == 0u) {
+		state[STATE_PICK_IDS + index] = token;
+		state[STATE_PICK_VALUES + index] = value;
+		state[STATE_DECODED] = index + 1u;
+	}
+	return true;
+}
 
 void run_step(const uint token, const uint position) {
 	switch (word(STEP_KIND)) {
@@ -100,13 +130,10 @@ void main() {
 			return; // the whole group
 		}
 		if (is_last) {
-			const Best best = overall_best();
-			token = best.id == NONE ? token : best.id; // where no logit is a number, any will do
-			if (gl_WorkGroupID.x == 0u && gl_LocalInvocationID.x == 0u) {
-				state[STATE_PICK_IDS + n_done] = best.id;
-				state[STATE_PICK_VALUES + n_done] = floatBitsToUint(best.value);
-			}
 			position++;
+			if (!pick_token(position, n_done, token) || token == NONE || is_stop(token)) {
+				return; // every group
+			}
 			n_done++;
 		}
 	}

@@ -43,7 +43,7 @@ from llm.gpu.program import (
     not_finite,
 )
 from llm.gpu.rendering_device import RenderingDevice
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.shader_source import expand
 from llm.gpu.tape import Tape
 from llm.gpu.upload import upload_weights
@@ -291,10 +291,16 @@ class DispatchExecutor:
             for dispatch in dispatches
         ]
 
-    def _write_state(self, batch: Batch) -> None:
+    def _write_state(
+        self, batch: Batch, sampler: Sampler = GREEDY, stops: Collection[int] = ()
+    ) -> None:
+        """What a run is; and how a kernel that draws tokens itself draws them."""
         words = self._state_words
         rows = len(batch.tokens)
         words[: state.TOKENS] = 0  # flags and arrivals, too
+        words[state.SHARPNESS : state.SHARPNESS + 6] = sampler.words()
+        words[state.N_STOPS] = count = min(len(stops), state.MAX_STOPS)
+        words[state.STOP_IDS : state.STOP_IDS + count] = list(stops)[:count]
         words[state.ROWS] = rows
         words[state.OUTPUTS] = len(batch.outputs)
         words[state.TOKENS : state.TOKENS + rows] = batch.tokens

@@ -180,13 +180,20 @@ class FusedExecutor(DispatchExecutor):
     ) -> tuple[Any, ...]:
         """A dispatch of the kernel; of one step where `first` is given."""
         assert self._sizes is not None
+        logits = self._tape(1, 1).logits
+        assert logits is not None
+        maxima, candidates = self._sizes.sample_lists(self._scratch.start)
         parameters = pack_params(
             "steps",
             n_steps=n_steps,
             first=first,
             n_tokens=n_tokens,
-            best=self._sizes.best(self._scratch.start),
             spins=spins,
+            best=self._sizes.best(self._scratch.start),
+            logits=logits.offset,
+            vocabulary=logits.width,
+            maxima=maxima,
+            list=candidates,
         )
         return self._pipeline, uniform_set, parameters, (groups, 1, 1), first not in (0, state.NONE)
 

@@ -264,7 +264,17 @@ for _name, _id in FORMAT_IDS.items():
 
 
 STEPS_SUBGROUPS = 16
-STEPS: Params = {"n_steps": "I", "first": "I", "n_tokens": "I", "best": "I", "spins": "I"}
+STEPS: Params = {
+    "n_steps": "I",
+    "first": "I",
+    "n_tokens": "I",
+    "spins": "I",
+    "best": "I",
+    "logits": "I",
+    "vocabulary": "I",
+    "maxima": "I",
+    "list": "I",
+}
 
 
 def steps_kernel(

@@ -58,17 +58,24 @@ class PersistentExecutor(FusedExecutor):
         self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
     ) -> list[int]:
         found: list[int] = []
-        while self._is_resident and sampler.temperature == 0.0 and len(found) < count:
+        self._logits = self._tape(1, 1).logits
+        while self._is_resident and sampler.fits_device and len(found) < count:
             n_tokens = min(TOKENS_A_SUBMIT, count - len(found))
             last = found[-1] if found else token
-            self._write_state(Batch([last], [position + len(found)], [0]))
+            batch = Batch([last], [position + len(found)], [0])
+            self._write_state(batch, sampler, stops)
             self._play_tokens(n_tokens)
             try:
-                found += until_stop(self._read_tokens(n_tokens).ids.tolist(), stops)
-                if found[-1] in stops:
-                    return found
+                made = self._read_tokens(n_tokens).ids.tolist()
             except _GaveUpError:
                 self._fall_back()
+                break
+            if made[-1] == state.NONE:  # the draw failed; the logits are there
+                best = super().candidates(0, sampler.candidates, None)
+                made[-1] = int(best.ids[sampler.choose(best.logits, position + len(found + made))])
+            found += until_stop(made, stops)
+            if found[-1] in stops:
+                return found
         if len(found) < count:
             last = found[-1] if found else token
             start = position + len(found)
@@ -91,10 +98,11 @@ class PersistentExecutor(FusedExecutor):
         return WorkTime(label, len(words), seconds / (len(words) * TOKENS_A_SUBMIT) * 1e6)
 
     def _read_tokens(self, count: int) -> Candidates:
+        """At most `count` tokens: fewer where a stop came."""
         words = self._read_state()
         if words[state.GAVE_UP]:
             raise _GaveUpError
-        return self._picks_of(words, count)
+        return self._picks_of(words, min(count, int(words[state.DECODED])))
 
     def _settle(self) -> None:
         """Makes sure that the logits of the last run are there."""
@@ -112,9 +120,7 @@ class PersistentExecutor(FusedExecutor):
         key = ("tokens", n_tokens, self._groups)
         table = self._tables.get(key)
         if table is None:
-            row = self._row_of(
-                self._step_set, len(self._steps), n_tokens, self._groups, SPINS
-            )
+            row = self._row_of(self._step_set, len(self._steps), n_tokens, self._groups, SPINS)
             table = self._tables[key] = self._device.table([row])
         self._device.play(table)
 

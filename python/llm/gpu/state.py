@@ -21,6 +21,7 @@ TOP_K = 9
 TOP_P = 10
 MIN_P = 11
 SEED = 12  # two words, the lower first
+DECODED = 14  # tokens picked in this dispatch
 PART_ARRIVALS = 16  # of groups with parts of the cells of a key/value head
 MAX_KV_HEADS = 64
 TOKENS = PART_ARRIVALS + MAX_KV_HEADS  # token id of each row

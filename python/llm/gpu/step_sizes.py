@@ -6,12 +6,13 @@ from llm.gpu.fusion import NoStepError, StepScratch, fuse
 from llm.gpu.kernels import STEPS_SUBGROUPS, Kernel, steps_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.residency import MOST_GROUPS
+from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.state import MAX_KV_HEADS
 from llm.gpu.steps import Product, Prologue
 from llm.gpu.tape import Tape
 
 MAX_PARTS = 32  # of the cells of a key/value head
-SMALL_SHARED = 1128  # bytes of the kernel's shared variables that no size of a model changes
+SMALL_SHARED = 1128  # bytes of the kernel's small shared arrays together
 
 
 class StepSizes:
@@ -43,7 +44,7 @@ class StepSizes:
 
     @property
     def scratch_floats(self) -> int:
-        return self.width + self.partial_floats + 2 * MOST_GROUPS
+        return self.sample_lists(0)[1] + 2 * LISTED
 
     def scratch(self, start: int) -> StepScratch:
         """From float `start` of the work buffer on."""
@@ -56,6 +57,11 @@ class StepSizes:
     def best(self, start: int) -> int:
         """The float where each group leaves its best logit and that one's id."""
         return start + self.width + self.partial_floats
+
+    def sample_lists(self, start: int) -> tuple[int, int]:
+        """The floats where the maxima of a draw lie, and the list of what it draws from."""
+        maxima = self.best(start) + 2 * MOST_GROUPS
+        return maxima, maxima + sample_scratch(MOST_GROUPS) - 2 * LISTED
 
     def kernel(
         self,
