@@ -1,12 +1,19 @@
 """Every kernel variant compiles as Godot's compiler targets it, and the result is valid SPIR-V."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.tiny_models import TINY_MODELS
 
+from llm.files.gguf import GgufFile
+from llm.gpu.fusion import fuse
 from llm.gpu.kernels import KERNELS
-from llm.gpu.shader_source import expand
+from llm.gpu.shader_source import expand, expand_kernel
+from llm.gpu.step_sizes import StepSizes
+from llm.gpu.steps import Grid
+from llm.models.registry import Limits, make_program
 
 TARGET = "vulkan1.1"
 # glslangValidator 12 knows no cooperative matrices; tests/gpu/test_kernels_matrices.py has the
@@ -14,10 +21,9 @@ TARGET = "vulkan1.1"
 NAMES = [name for name in KERNELS if "GL_KHR_cooperative_matrix" not in expand(name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_compile(name: str, tmp_path: Path) -> None:
-    source, module = tmp_path / f"{name}.comp", tmp_path / f"{name}.spv"
-    source.write_text(expand(name), encoding="ascii")
+def check(glsl: str, directory: Path) -> None:
+    source, module = directory / "kernel.comp", directory / "kernel.spv"
+    source.write_text(glsl, encoding="ascii")
     compiler = ["glslangValidator", "--quiet", "-V", "--target-env", TARGET, "-o", str(module)]
     compiled = subprocess.run([*compiler, str(source)], capture_output=True, text=True, check=False)
     assert compiled.stdout + compiled.stderr == ""  # warnings, too
@@ -26,3 +32,22 @@ def test_compile(name: str, tmp_path: Path) -> None:
     validated = subprocess.run(validator, capture_output=True, text=True, check=False)
     assert validated.stdout + validated.stderr == ""
     assert validated.returncode == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compile(name: str, tmp_path: Path) -> None:
+    check(expand(name), tmp_path)
+
+
+@pytest.mark.parametrize("grid", [Grid(1, 8), Grid(132, 32)], ids=str)
+@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+def test_cases_of_models(tmp_path: Path, write: Callable[[Path], Path], grid: Grid) -> None:
+    file = GgufFile.open(str(write(tmp_path / "tiny.gguf")))
+    tape = make_program(file, Limits(96, 8, 1)).record(1, 1)
+    sizes = StepSizes(tape)
+    steps = fuse(tape, sizes.scratch(tape.work_floats))
+    cases = list(dict.fromkeys(step.case(grid) for step in steps))
+    assert 6 <= len(cases) < len(steps)  # every layer has the same
+    kernel = sizes.kernel(grid.subgroup_size, 1 << 20, cases, has_integer_dot=True)
+    assert kernel is not None
+    check(expand_kernel(kernel), tmp_path)

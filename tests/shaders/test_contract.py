@@ -90,6 +90,7 @@ def test_state_words() -> None:
 def test_state_regions_do_not_overlap() -> None:
     sizes = {
         state.SEED: 2,
+        state.DECODED: 1,
         state.PART_ARRIVALS: state.MAX_KV_HEADS,
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,

@@ -1,5 +1,7 @@
 """A step is packed where the kernel looks for its words; no word that has a name is left out."""
 
+import re
+
 import numpy as np
 import pytest
 from support.glsl_constants import constants
@@ -12,6 +14,7 @@ from llm.gpu.state import NONE
 from llm.gpu.steps import Attention, Epilogue, Grid, Product, Prologue, plan_rows
 
 GRID = Grid(groups=3, subgroup_size=8)
+KIND = 7
 GLSL = constants((INCLUDES / "step_words.glslh").read_text(encoding="ascii"))
 Q4_K, F32 = FORMATS[12], FORMATS[0]
 WEIGHTS = [
@@ -60,55 +63,51 @@ def a_product(**changes: object) -> Product:
     return product
 
 
-PRODUCT_WORDS = {
-    "STEP_KIND": GLSL["STEP_PRODUCT"],
-    "STEP_PROLOGUE": GLSL["PROLOGUE_ADD_NORM"],
-    "STEP_EPILOGUE": GLSL["EPILOGUE_STORE"],
-    "STEP_X": 3000,
-    "STEP_Y": 3300,
-    "STEP_X_OUT": 3600,
-    "STEP_WIDTH": 256,
-    "STEP_SEGMENTS": 3,
-    "STEP_ACTIVATION": GLSL["ACTIVATION_SILU"],
-}
+PRODUCT_WORDS = {"STEP_KIND": KIND, "STEP_X": 3000, "STEP_Y": 3300, "STEP_X_OUT": 3600}
 ATTENTION_WORDS = {
-    "STEP_KIND": GLSL["STEP_ATTEND"],
+    "STEP_KIND": KIND,
     "STEP_Q": 4,
     "STEP_K": 500,
     "STEP_V": 600,
-    "STEP_WINDOW": 512,
-    "STEP_KV_HEADS": 2,
     "STEP_K_CACHE": 64,
     "STEP_V_CACHE": 4096,
     "STEP_OUT": 700,
     "STEP_PARTIALS": 9000,
-    "STEP_PARTS": 1,
-    "STEP_ADJACENT": 1,
-    "STEP_TURNED_PAIRS": 20,
+    "STEP_PARTS": 2,
 }
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 FLOATS = ("STEP_EPS", "STEP_SCALE")
-PLANNED = ("STEP_LANES_SHIFT", "STEP_ROWS")
 REGIONS = ("STEP_SEGMENT", "STEP_EMBEDDING")
-KINDS = ("STEP_PRODUCT", "STEP_ATTEND", "STEP_NOTHING", "STEP_WORDS")
+SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 
 def test_every_named_word_is_tested() -> None:
-    tested = {*PRODUCT_WORDS, *ATTENTION_WORDS, *ADDRESSES, *FLOATS, *PLANNED, *REGIONS, *KINDS}
+    tested = {*PRODUCT_WORDS, *ATTENTION_WORDS, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
+    segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
+    assert {name for name in GLSL if name.startswith("SEGMENT_")} == segment
 
 
 def test_sizes_and_numbers() -> None:
     assert GLSL["STEP_WORDS"] == steps.STEP_WORDS
-    assert GLSL["STEP_NOTHING"] == steps.NOTHING
-    assert GLSL["STEP_EMBEDDING"] + GLSL["SEGMENT_WORDS"] <= steps.STEP_WORDS
+    assert GLSL["STEP_EMBEDDING"] + 8 <= steps.STEP_WORDS
+    assert GLSL["SEGMENT_PLANES"] + 8 <= GLSL["SEGMENT_WORDS"]
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
-    for kind in (Prologue, Epilogue):
-        prefix = kind.__name__.upper()
-        named = {name: number for name, number in GLSL.items() if name.startswith(prefix)}
-        assert named == {f"{prefix}_{member.name}": member.value for member in kind}
     assert GLSL["ACTIVATION_SILU"] == Activation.SILU
+
+
+@pytest.mark.parametrize("prefix", ["INPUT_", "OUTPUT_"])
+def test_what_cases_name_has_a_number_of_its_own(prefix: str) -> None:
+    cases = [
+        a_product(prologue=prologue, epilogue=epilogue).case(GRID)
+        for prologue in Prologue
+        for epilogue in Epilogue
+    ]
+    named = set(re.findall(rf"\b{prefix}\w+", " ".join(cases)))
+    numbers = {name: number for name, number in GLSL.items() if name.startswith(prefix)}
+    assert numbers.keys() == named
+    assert len(set(numbers.values())) == len(numbers)
 
 
 @pytest.mark.parametrize("name", ["steps", "steps_plain"])
@@ -118,56 +117,43 @@ def test_sizes_in_the_kernel(name: str) -> None:
     assert kernel["PART_WEIGHTS"] == steps.PART_WEIGHTS
 
 
-def test_a_product() -> None:
-    words = a_product().pack(locate, GRID)
+@pytest.mark.parametrize("groups", [3, 5])
+def test_a_product(groups: int) -> None:
+    """Run by as many groups as the case was made for, or by others."""
+    words = a_product().pack(KIND, locate, GRID, groups)
     assert words.shape == (steps.STEP_WORDS,)
     assert {name: words[GLSL[name]] for name in PRODUCT_WORDS} == PRODUCT_WORDS
     assert address_at(words, GLSL["STEP_NORM"]) == locate(NORM)[0]
     assert address_at(words, GLSL["STEP_POST_NORM"]) == locate(POST_NORM)[0]
     assert float_at(words, GLSL["STEP_EPS"]) == np.float32(1e-6)
     assert float_at(words, GLSL["STEP_SCALE"]) == 16.5
-    plan = plan_rows([700, 1000, 60], 256, GRID, is_gated=False)
-    assert words[GLSL["STEP_LANES_SHIFT"]] == plan.lanes_shift
-    assert words[GLSL["STEP_ROWS"]] == plan.rows
+    plan = plan_rows([700, 1000, 60], 256, GRID, unit_parts=2, is_gated=False)
     before = 0
     for number, (weight, output) in enumerate(zip(WEIGHTS, OUTPUTS, strict=True)):
         segment = words[GLSL["STEP_SEGMENT"] + number * GLSL["SEGMENT_WORDS"] :]
-        assert segment[GLSL["SEGMENT_FORMAT"]] == weight.format.id
         assert segment[GLSL["SEGMENT_HEIGHT"]] == weight.rows
         assert segment[GLSL["SEGMENT_OUT"]] == output.offset
         assert segment[GLSL["SEGMENT_PASSES"]] == plan.passes[number]
-        assert segment[GLSL["SEGMENT_BEFORE"]] == before % (GRID.groups * steps.SUBGROUPS)
-        assert planes_at(segment) == locate(weight)
+        assert segment[GLSL["SEGMENT_BEFORE"]] == before % (groups * steps.SUBGROUPS)
+        assert planes_at(segment[GLSL["SEGMENT_PLANES"] :]) == locate(weight)
         before += plan.passes[number]
-    assert before > GRID.groups * steps.SUBGROUPS  # or the remainder shows nothing
-    embedding = words[GLSL["STEP_EMBEDDING"] :]
-    assert embedding[GLSL["SEGMENT_FORMAT"]] == EMBEDDING.format.id
-    assert planes_at(embedding) == locate(EMBEDDING)
+    assert before > groups * steps.SUBGROUPS  # or the remainder shows nothing
+    assert planes_at(words[GLSL["STEP_EMBEDDING"] :]) == locate(EMBEDDING)
 
 
-def planes_at(segment: np.ndarray) -> list[int]:
-    found = [address_at(segment, GLSL["SEGMENT_PLANES"] + 2 * plane) for plane in range(4)]
+def planes_at(words: np.ndarray) -> list[int]:
+    found = [address_at(words, 2 * plane) for plane in range(4)]
     assert found[3] == 0
     return found[:3]
 
 
 def test_what_a_product_has_not() -> None:
     bare = {"x": None, "y": None, "x_out": None, "norm": None, "post_norm": None}
-    words = a_product(embedding=None, weights=WEIGHTS[:1], outputs=OUTPUTS[:1], **bare).pack(
-        locate, GRID
-    )
+    step = a_product(embedding=None, weights=WEIGHTS[:1], outputs=OUTPUTS[:1], **bare)
+    words = step.pack(KIND, locate, GRID, 3)
     assert [words[GLSL[name]] for name in ("STEP_X", "STEP_Y", "STEP_X_OUT")] == [NONE] * 3
     assert [address_at(words, GLSL[name]) for name in ADDRESSES[:2]] == [0, 0]
     assert not words[GLSL["STEP_SEGMENT"] + GLSL["SEGMENT_WORDS"] :].any()
-
-
-@pytest.mark.parametrize("prologue", Prologue)
-@pytest.mark.parametrize("epilogue", Epilogue)
-def test_kinds_of_products(prologue: Prologue, epilogue: Epilogue) -> None:
-    pair = {"weights": WEIGHTS[1:2] * 2, "outputs": OUTPUTS[1:2] * 2}
-    words = a_product(prologue=prologue, epilogue=epilogue, **pair).pack(locate, GRID)
-    assert words[GLSL["STEP_PROLOGUE"]] == GLSL[f"PROLOGUE_{prologue.name}"]
-    assert words[GLSL["STEP_EPILOGUE"]] == GLSL[f"EPILOGUE_{epilogue.name}"]
 
 
 @pytest.mark.parametrize("is_normed", [True, False])
@@ -189,7 +175,7 @@ def test_attention(is_normed: bool) -> None:
         partials=9000,
         n_parts=32,
     )
-    words = attention.pack(locate, GRID)
+    words = attention.pack(KIND, locate, GRID, 5)
     assert words.shape == (steps.STEP_WORDS,)
     assert {name: words[GLSL[name]] for name in ATTENTION_WORDS} == ATTENTION_WORDS
     assert address_at(words, GLSL["STEP_TABLE"]) == locate(EMBEDDING)[0]
@@ -197,5 +183,3 @@ def test_attention(is_normed: bool) -> None:
     assert norms == ([locate(NORM)[0], locate(POST_NORM)[0]] if is_normed else [0, 0])
     assert float_at(words, GLSL["STEP_EPS"]) == np.float32(1e-5)
     assert float_at(words, GLSL["STEP_SCALE"]) == 0.125
-    attention.pairing = Pairing.HALVES
-    assert attention.pack(locate, GRID)[GLSL["STEP_ADJACENT"]] == 0

@@ -126,6 +126,8 @@ class _Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y if op.residual is None else self._stream(op, product))
             self.at += 1
+        if product.epilogue is Epilogue.ADD and len(product.weights) > 1:
+            raise NoStepError("a product that adds to the residual stream is a step of its own")
         if len(product.weights) > MAX_SEGMENTS:
             raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
         if not product.weights:
@@ -135,8 +137,10 @@ class _Fusion:
 
     def _stream(self, op: MatMul, product: Product) -> Tensor:
         """Where a product adds to the residual stream."""
-        if not op.residual == op.y == self.home or self.x is None or len(product.weights) != 1:
-            raise NoStepError("a product with a residual adds to the residual stream, alone")
+        if not op.residual == op.y == self.home or self.x is None:
+            raise NoStepError("a product with a residual adds to the residual stream")
+        if product.norm is not None:
+            raise NoStepError("a product adds to the residual stream that other groups still read")
         product.epilogue = Epilogue.ADD
         return self.x
 

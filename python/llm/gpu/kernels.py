@@ -297,7 +297,9 @@ def steps_kernel(
         "MODEL_WIDTH": model_width,
         **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
         **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
-        "STEP_CASES": " ".join(f"case {n}u: {{ {text} }} break;" for n, text in enumerate(cases, 1)),
+        "STEP_CASES": " ".join(
+            f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
+        ),
     }
     return Kernel("steps.comp", STEPS_SUBGROUPS * subgroup_size, STEPS, defines)
 

@@ -57,7 +57,7 @@ def plan_attend(
     queries = rows * (heads // kv_heads)
     if device.is_cpu:
         kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
-        columns = KERNELS[kernel].defines["COLUMNS"]
+        columns = int(KERNELS[kernel].defines["COLUMNS"])
         return AttendPlan(kernel, (kv_heads, ceil_div(queries, columns), 1))
     tile: AttendTile = matrix_tile(
         head_size,

@@ -1,8 +1,8 @@
 """The persistent executor: one dispatch for one token, or for many, where the device allows it.
 
-Groups of the steps kernel stay resident and meet at a barrier of our own between steps, a microsecond
-where a dispatch with a barrier costs five. Source of the idea: Hazy Research 2025, a megakernel for
-Llama-1B.
+Groups of the steps kernel stay resident and meet at a barrier of our own between steps, a
+microsecond where a dispatch with a barrier costs five. Source of the idea: Hazy Research 2025, a
+megakernel for Llama-1B.
 """
 
 from collections.abc import Collection

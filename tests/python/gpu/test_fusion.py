@@ -76,7 +76,7 @@ def llama(record: Record) -> Tape:
 def scratch_of(tape: Tape) -> StepScratch:
     start = tape.work_floats
     width = tape.operations[0].y.width
-    return StepScratch(Tensor(start, 1, width), Tensor(start + width, 1, width), 10_000, 16)
+    return StepScratch(Tensor(start, 1, width), 10_000, 16)
 
 
 def steps_of(tape: Tape) -> list[Step]:
@@ -93,10 +93,12 @@ def test_five_steps_a_layer_and_the_head(tape: Tape, architecture: str) -> None:
     kinds = [Product, Attention, Product, Product, Product]
     assert [type(step) for step in steps] == [*kinds * LAYERS[architecture], Product]
     products = products_of(tape)
-    plain, normed = Prologue.PLAIN, Prologue.ADD_NORM
+    is_gemma = architecture == GEMMA  # which norms what it adds to the stream
+    plain, normed = Prologue.PLAIN, Prologue.ADD_NORM if is_gemma else Prologue.NORM
     layers = [normed, plain, normed, plain] * LAYERS[architecture]
     assert [step.prologue for step in products] == [Prologue.EMBED, *layers[1:], normed]
-    ends = [Epilogue.STORE, Epilogue.STORE, Epilogue.GATED, Epilogue.STORE]
+    added = Epilogue.STORE if is_gemma else Epilogue.ADD
+    ends = [Epilogue.STORE, added, Epilogue.GATED, added]
     assert [step.epilogue for step in products] == [*ends * LAYERS[architecture], Epilogue.BEST]
     assert [len(step.weights) for step in products] == [*[3, 1, 2, 1] * LAYERS[architecture], 1]
 
@@ -114,29 +116,41 @@ def test_every_norm_is_in_one_step(tape: Tape) -> None:
     assert norms == asked
 
 
-def test_the_residual_stream_never_is_where_it_comes_from(tape: Tape) -> None:
-    """The first group writes it while others may still read it."""
-    stream = None
-    for step in products_of(tape):
-        if step.prologue == Prologue.ADD_NORM:
+def test_the_residual_stream(tape: Tape) -> None:
+    """Each step finds it where the last one has left it.
+
+    The first group writes a sum of the stream while others may still read: to another place. A
+    product adds to the stream in place: no group of that step reads it otherwise.
+    """
+    stream = products_of(tape)[0].x_out
+    assert stream is not None
+    for step in products_of(tape)[1:]:
+        if step.prologue in (Prologue.NORM, Prologue.ADD_NORM):
             assert step.x == stream
+            assert step.epilogue != Epilogue.ADD
+        if step.prologue == Prologue.ADD_NORM:
             assert step.x_out is not None
-            assert not step.x_out.region.overlaps(step.x.region)
-        if step.x_out is not None:
+            assert not step.x_out.region.overlaps(stream.region)
             stream = step.x_out
+        if step.epilogue == Epilogue.ADD:
+            assert step.outputs == [stream]
+            assert all(x is None or not x.region.overlaps(stream.region) for x in (step.x, step.y))
 
 
 def test_what_is_added_to_the_stream(gemma: Tape, llama: Tape) -> None:
-    """Gemma norms it before, so it has a place on the tape; Llama's products add it themselves."""
-    for tape, is_normed in ((gemma, True), (llama, False)):
-        added, scratch = None, scratch_of(tape)
-        for step in products_of(tape):
-            if step.prologue == Prologue.ADD_NORM:
-                assert step.y == added
-                assert (step.y == scratch.added) != is_normed
-                assert (step.post_norm is not None) == is_normed
-            if len(step.weights) == 1:
-                added = step.outputs[0]
+    """Gemma norms it before, so a later step adds it; Llama's products do."""
+    added = None
+    for step in products_of(gemma):
+        assert (step.prologue == Prologue.ADD_NORM) == (step.post_norm is not None)
+        if step.prologue == Prologue.ADD_NORM:
+            assert step.y == added
+        if len(step.weights) == 1:
+            added = step.outputs[0]
+    adding = [step for step in products_of(llama) if step.epilogue == Epilogue.ADD]
+    residuals = [op for op in llama.operations if isinstance(op, MatMul) and op.residual]
+    assert [step.weights for step in adding] == [[op.weight] for op in residuals]
+    assert len(adding) == 2 * tiny_llama.LAYERS
+    assert not any(step.y for step in adding if step.prologue != Prologue.GATED)
 
 
 @pytest.mark.parametrize(
@@ -237,33 +251,34 @@ def test_norms_that_no_step_takes(gemma: Tape, llama: Tape) -> None:
     refused(with_changed(gemma, RMSNorm, at + 1, x=post.x), message)
     refused(with_changed(gemma, SelectRows, x=post.x), "residual stream should follow, not Select")
     refused(with_changed(gemma, RMSNorm, at, eps=0.5), "norms of a step should have one eps")
-    message = "a norm adds to the residual stream, once before each other norm"
     for changes in ({"residual": elsewhere(post.x)}, {"y": elsewhere(post.y)}):
-        refused(with_changed(gemma, RMSNorm, at, **changes), message)
-    refused(replace(gemma, operations=[post, following]), message)
-    first = next(op for op in llama.operations if isinstance(op, RMSNorm))
+        refused(with_changed(gemma, RMSNorm, at, **changes), "a norm adds to the residual stream")
+    refused(replace(gemma, operations=[post, following]), "a norm adds to the residual stream")
     second = [op for op in llama.operations if isinstance(op, RMSNorm)][1]
     place = llama.operations.index(second)
-    twice = replace(first, x=elsewhere(first.x), y=first.x, residual=first.x)
-    refused(
-        replace(llama, operations=[*llama.operations[:place], twice, *llama.operations[place:]]),
-        message,
-    )
+    twice = replace(second, x=elsewhere(second.x), y=second.x, residual=second.x)
+    operations = [*llama.operations[:place], twice, twice, *llama.operations[place:]]
+    message = "a norm of the residual stream should follow, not RMSNorm"
+    refused(replace(llama, operations=operations), message)
 
 
 def test_products_that_no_step_takes(llama: Tape) -> None:
     products = [op for op in llama.operations if isinstance(op, MatMul)]
     at = next(at for at, product in enumerate(products) if product.residual is not None)
     product, place = products[at], llama.operations.index(products[at])
-    message = "a product adds to the residual stream, once before each norm"
+    message = "a product with a residual adds to the residual stream"
     refused(with_changed(llama, MatMul, at, residual=elsewhere(product.y)), message)
     refused(with_changed(llama, MatMul, at, y=elsewhere(product.y)), message)
     refused(replace(llama, operations=[product]), message)
-    twice = [*llama.operations[:place], product, *llama.operations[place:]]
-    refused(replace(llama, operations=twice), message)
+    message = "a product that adds to the residual stream is a step of its own"
+    plain = replace(product, y=elsewhere(product.y), residual=None)
+    for others in ([product, product], [product, plain], [plain, product]):
+        operations = [*llama.operations[:place], *others, *llama.operations[place + 1 :]]
+        refused(replace(llama, operations=operations), message)
+    normed = replace(products[0], y=product.y, residual=product.y)
+    message = "adds to the residual stream that other groups still read"
+    refused(replace(llama, operations=[*llama.operations[:2], normed]), message)
     refused(with_changed(llama, MatMul, at, x=product.y), "no step does MatMul here")
-    cut = replace(llama, operations=llama.operations[: place + 1])
-    refused(cut, "a gated unit or a sum that no product reads")
 
 
 def test_gated_units_that_no_step_takes(gemma: Tape) -> None:
@@ -271,7 +286,7 @@ def test_gated_units_that_no_step_takes(gemma: Tape) -> None:
     message = "gated unit should follow its two products"
     refused(with_changed(gemma, GatedUnit, gate=unit.up, up=unit.gate), message)
     cut = replace(gemma, operations=gemma.operations[: gemma.operations.index(unit) + 1])
-    refused(cut, "a gated unit or a sum that no product reads")
+    refused(cut, "a gated unit that no product reads")
 
 
 def test_attention_that_no_step_does(gemma: Tape) -> None:
