@@ -117,6 +117,14 @@ def test_sizes_in_the_kernel(name: str) -> None:
     assert kernel["PART_WEIGHTS"] == steps.PART_WEIGHTS
 
 
+def test_wide_units() -> None:
+    """Formats that the plan of the rows takes for wide are so in the kernel, and no others."""
+    glsl = (INCLUDES / "step_formats.glslh").read_text(encoding="ascii")
+    sections = glsl.split("#ifdef USE_")[1:]
+    wide = [part.split()[0].lower() for part in sections if "#define HAS_WIDE_UNITS\n" in part]
+    assert tuple(wide) == steps.WIDE_UNITS
+
+
 @pytest.mark.parametrize("groups", [3, 5])
 def test_a_product(groups: int) -> None:
     """Run by as many groups as the case was made for, or by others."""
