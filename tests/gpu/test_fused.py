@@ -17,7 +17,6 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu import fused
-from llm.gpu.fused import FusedExecutor
 from llm.gpu.penalties import Penalties
 from llm.gpu.rendering_device import RenderingDevice, open_device
 from llm.gpu.sampler import GREEDY
@@ -141,18 +140,19 @@ def test_without_integer_dots(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with_dots = load(path)
     expected = logits_of(with_dots, 40)
     with_dots.close()
-    probe, compiled = FusedExecutor._probe, []
-    compile_kernel = RenderingDevice.pipeline
+    probe: Callable[[RenderingDevice, str], int] = fused.probe
+    compiled: list[str] = []
+    compile_kernel = RenderingDevice.compile
 
-    def pipeline(device: RenderingDevice, name: str, glsl: str) -> object:
+    def compile(device: RenderingDevice, name: str, glsl: str) -> None:
         compiled.append(glsl)
-        return compile_kernel(device, name, glsl)
+        compile_kernel(device, name, glsl)
 
-    monkeypatch.setattr(RenderingDevice, "pipeline", pipeline)
+    monkeypatch.setattr(RenderingDevice, "compile", compile)
     monkeypatch.setattr(
-        FusedExecutor,
-        "_probe",
-        lambda self, name: 0 if name == "probe_integer_dot" else probe(self, name),
+        fused,
+        "probe",
+        lambda device, name: 0 if name == "probe_integer_dot" else probe(device, name),
     )
     model = load(path)
     assert runs_steps(model)

@@ -117,9 +117,7 @@ class DispatchExecutor:
         _check_weights(program, file)
         executor = cls(program, device)
         try:
-            names = executor._kernels_of_first_token()
-            for name in names:
-                device.compile(name, expand(name))  # while the weights are on their way
+            names = executor._start_kernels()  # while the weights are on their way
             for fraction in upload_weights(
                 device, executor._shards, executor._layout, program, file
             ):
@@ -253,6 +251,13 @@ class DispatchExecutor:
             return False
         self._lowering = self._make_lowering()
         return True
+
+    def _start_kernels(self) -> list[str]:
+        """Has what the first token needs compiled in other threads. Names of the kernels."""
+        names = self._kernels_of_first_token()
+        for name in names:
+            self._device.compile(name, expand(name))
+        return names
 
     def _make_sets(self, kernel: str) -> None:
         """One uniform set a weight buffer; every kernel declares the same bindings."""

@@ -14,12 +14,13 @@ from llm.files.gguf import GgufFile
 from llm.gpu import state
 from llm.gpu.dispatch import WORD, DispatchExecutor
 from llm.gpu.fusion import NoStepError, fuse
-from llm.gpu.kernels import pack_params
+from llm.gpu.kernels import Kernel, pack_params
 from llm.gpu.operations import Tensor, Weight
+from llm.gpu.probes import probe
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.rendering_device import RenderingDevice
-from llm.gpu.shader_source import expand, expand_kernel
+from llm.gpu.shader_source import expand_kernel
 from llm.gpu.step_sizes import StepSizes
 from llm.gpu.steps import STEP_WORDS, Grid, Step, Words
 
@@ -36,6 +37,7 @@ class FusedExecutor(DispatchExecutor):
         self._grid: Grid | None = None  # that the kernel was made for
         self._groups = 0  # that run a step; 0: no steps
         self._cases: list[str] = []
+        self._source: tuple[str, str] | None = None  # the kernel's name and GLSL
         self._pipeline: Any = None
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
@@ -87,30 +89,39 @@ class FusedExecutor(DispatchExecutor):
         self._device.free(buffer)
         return WorkTime(label, len(words), seconds / (len(words) * REPEATS) * 1e6)
 
-    def _prepare(self) -> None:
-        """Compiles the kernel and packs the steps."""
+    def _start_kernels(self) -> list[str]:
+        kernel = self._kernel()
+        if kernel is not None:
+            self._source = f"steps {sorted(kernel.defines.items())}", expand_kernel(kernel)
+            self._device.compile(*self._source)  # the longest of all
+        return super()._start_kernels()
+
+    def _kernel(self) -> Kernel | None:
+        """The kernel that runs the steps, which are then known; None where the device has none."""
         if self._sizes is None or not self._device.has_addresses:
-            return
-        size = self._probe("probe_subgroups")
+            return None
+        size = probe(self._device, "probe_subgroups")
         if size == 0:
-            return
+            return None
         self._grid = Grid(STEP_GROUPS, size)
         self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
         self._cases = list(dict.fromkeys(step.case(self._grid) for step in self._steps))
-        kernel = self._sizes.kernel(
+        return self._sizes.kernel(
             size,
             self._device.shared_memory,
             self._cases,
-            has_integer_dot=bool(self._probe("probe_integer_dot")),
+            has_integer_dot=probe(self._device, "probe_integer_dot") == 1,
         )
-        if kernel is None:
+
+    def _prepare(self) -> None:
+        """Packs the steps."""
+        if self._source is None:
             return
-        name = f"steps {sorted(kernel.defines.items())}"
         try:
-            self._pipeline = self._device.pipeline(name, expand_kernel(kernel))
+            self._pipeline = self._device.pipeline(*self._source)
         except DeviceError:
             return  # a driver that cannot make it still runs operations
-        self._shader = self._device.shader(name)
+        self._shader = self._device.shader(self._source[0])
         self._addresses = [self._device.address(shard) for shard in self._shards]
         self._use_groups(STEP_GROUPS)
 
@@ -132,16 +143,6 @@ class FusedExecutor(DispatchExecutor):
     def _locate(self, weight: Weight) -> list[int]:
         placement = self._layout.placements[weight.name]
         return [self._addresses[placement.shard] + plane * WORD for plane in placement.planes]
-
-    def _probe(self, name: str) -> int:
-        """What a probing kernel found; 0 where it does not compile."""
-        try:
-            pipeline = self._device.pipeline(name, expand(name))
-        except DeviceError:
-            return 0
-        row = (pipeline, self._sets[0], pack_params(name), (1, 1, 1), False)
-        self._device.play(self._device.table([row]))
-        return int(self._read_state()[state.PICK_IDS])
 
     def _upload_steps(self, words: Words) -> tuple[Any, Any]:
         """A buffer of steps, and the uniform set with it."""
