@@ -28,6 +28,7 @@ def write_random_model(
     shapes: Shapes,
     formats: Mapping[str, Type],
     *,
+    vocabulary: int = VOCABULARY,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
@@ -44,7 +45,7 @@ def write_random_model(
             writer.add_float32(key, value)
         elif value is not None:
             writer.add_string(key, value)
-    _add_vocabulary(writer)
+    _add_vocabulary(writer, vocabulary)
     source = np.random.default_rng(7)
     others = dict(replaced or {})
     for name, shape in shapes.items():
@@ -79,14 +80,14 @@ def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> 
     return blocks.reshape(shape[0], -1)
 
 
-def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
+def _add_vocabulary(writer: gguf.GGUFWriter, count: int) -> None:
     tokens = ["<pad>", "<eos>", "<bos>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
     types = [3, 3, 3, 2, *[6] * 256]
-    tokens += [f"t{number}" for number in range(VOCABULARY - len(tokens))]
-    types += [1] * (VOCABULARY - len(types))
+    tokens += [f"t{number}" for number in range(count - len(tokens))]
+    types += [1] * (count - len(types))
     writer.add_tokenizer_model("llama")
     writer.add_token_list(tokens)
-    writer.add_token_scores([-float(number) for number in range(VOCABULARY)])
+    writer.add_token_scores([-float(number) for number in range(count)])
     writer.add_token_types(types)
     writer.add_bos_token_id(2)
     writer.add_eos_token_id(1)

@@ -37,6 +37,7 @@ def write_tiny_llama(
     width: int = WIDTH,
     feed_forward: int = FEED_FORWARD,
     head_size: int = HEAD_SIZE,
+    vocabulary: int = VOCABULARY,
     metadata: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
@@ -56,9 +57,15 @@ def write_tiny_llama(
         "llama.rope.freq_base": 5e5,
         **(metadata or {}),
     }
-    shapes = _shapes(width, feed_forward, head_size)
     return write_random_model(
-        path, "llama", keys, shapes, formats, without=without, replaced=replaced
+        path,
+        "llama",
+        keys,
+        _shapes(width, feed_forward, head_size, vocabulary),
+        formats,
+        vocabulary=vocabulary,
+        without=without,
+        replaced=replaced,
     )
 
 
@@ -78,11 +85,13 @@ def write_tiny_k_quant_llama(path: Path) -> Path:
     )
 
 
-def _shapes(width: int, feed_forward: int, head_size: int) -> dict[str, tuple[int, ...]]:
+def _shapes(
+    width: int, feed_forward: int, head_size: int, vocabulary: int
+) -> dict[str, tuple[int, ...]]:
     queries, keys = HEADS * head_size, KV_HEADS * head_size
     shapes: dict[str, tuple[int, ...]] = {
-        "token_embd.weight": (VOCABULARY, width),
-        "output.weight": (VOCABULARY, width),
+        "token_embd.weight": (vocabulary, width),
+        "output.weight": (vocabulary, width),
         "output_norm.weight": (width,),
     }
     for layer in range(LAYERS):

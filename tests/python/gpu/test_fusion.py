@@ -116,25 +116,39 @@ def test_every_norm_is_in_one_step(tape: Tape) -> None:
     assert norms == asked
 
 
-def test_the_residual_stream(tape: Tape) -> None:
+def with_one_sum_by_a_product(gemma: Tape) -> Tape:
+    """The second sum of the residual stream is a product's; a norm had moved it before."""
+    norms = [op for op in gemma.operations if isinstance(op, RMSNorm) and op.residual]
+    place = gemma.operations.index(norms[1])
+    product = gemma.operations[place - 1]
+    assert isinstance(product, MatMul)
+    adding = replace(product, y=norms[1].y, residual=norms[1].y)
+    operations = [*gemma.operations[: place - 1], adding, *gemma.operations[place + 1 :]]
+    return replace(gemma, operations=operations)
+
+
+def test_the_residual_stream(tape: Tape, gemma: Tape) -> None:
     """Each step finds it where the last one has left it.
 
     The first group writes a sum of the stream while others may still read: to another place. A
     product adds to the stream in place: no group of that step reads it otherwise.
     """
-    stream = products_of(tape)[0].x_out
-    assert stream is not None
-    for step in products_of(tape)[1:]:
-        if step.prologue in (Prologue.NORM, Prologue.ADD_NORM):
-            assert step.x == stream
-            assert step.epilogue != Epilogue.ADD
-        if step.prologue == Prologue.ADD_NORM:
-            assert step.x_out is not None
-            assert not step.x_out.region.overlaps(stream.region)
-            stream = step.x_out
-        if step.epilogue == Epilogue.ADD:
-            assert step.outputs == [stream]
-            assert all(x is None or not x.region.overlaps(stream.region) for x in (step.x, step.y))
+    for steps in (products_of(tape), products_of(with_one_sum_by_a_product(gemma))):
+        stream = steps[0].x_out
+        assert stream is not None
+        for step in steps[1:]:
+            if step.prologue in (Prologue.NORM, Prologue.ADD_NORM):
+                assert step.x == stream
+                assert step.epilogue != Epilogue.ADD
+            if step.prologue == Prologue.ADD_NORM:
+                assert step.x_out is not None
+                assert not step.x_out.region.overlaps(stream.region)
+                stream = step.x_out
+            if step.epilogue == Epilogue.ADD:
+                assert step.outputs == [stream]
+                assert all(
+                    x is None or not x.region.overlaps(stream.region) for x in (step.x, step.y)
+                )
 
 
 def test_what_is_added_to_the_stream(gemma: Tape, llama: Tape) -> None:

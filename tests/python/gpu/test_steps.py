@@ -224,6 +224,7 @@ def test_the_busiest_lane_has_fewest_weights(
         pytest.param([640], 2048, 1, False, RowPlan(5, 1, (640,)), id="few long rows"),
         pytest.param([512, 512], 640, 1, True, RowPlan(5, 2, (512, 512)), id="gated"),
         pytest.param([3000], 1024, 2, False, RowPlan(4, 1, (1500,)), id="wide units"),
+        pytest.param([14336], 14336, 2, False, RowPlan(5, 1, (14336,)), id="long, of wide units"),
     ],
 )
 def test_plans(
