@@ -33,6 +33,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_llama(tmp_path_factory.mktemp("models") / "tiny.gguf", vocabulary=VOCABULARY)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def a_quick_device() -> Iterator[None]:
+    """So that submits take as many tokens as they may, from the first on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(persistent, "FIRST_TOKENS", TOKENS_A_SUBMIT)
+        patch.setattr(persistent, "SUBMIT_SECONDS", 1e6)
+        yield
+
+
 def load(path: Path) -> Model:
     device = open_device()
     assert device is not None
@@ -283,3 +292,19 @@ def test_falling_back_at_the_first_token(
     monkeypatch.setattr(persistent, "SPINS", 0)
     assert decode(own_model, sampler) == expected
     assert own_model.executor == "dispatch"
+
+
+def test_a_submit_is_short_on_a_slow_device(
+    path: Path, submits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first takes one token; the next as many as the first was quick enough for."""
+    monkeypatch.setattr(persistent, "FIRST_TOKENS", 1)
+    model = load(path)
+    decode(model, GREEDY, count=4)
+    monkeypatch.setattr(persistent, "SUBMIT_SECONDS", 1e-9)
+    decode(model, GREEDY, count=5)
+    assert submits == [1, 3, 5 if TOKENS_A_SUBMIT >= 5 else TOKENS_A_SUBMIT]
+    decode(model, GREEDY, count=3)
+    assert submits[3:] == [1, 1, 1]
+    assert model.ahead == 1
+    model.close()

@@ -5,6 +5,7 @@ microsecond where a dispatch with a barrier costs five. Source of the idea: Hazy
 megakernel for Llama-1B.
 """
 
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -22,7 +23,9 @@ from llm.gpu.steps import Words
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
-TOKENS_A_SUBMIT = 8  # some milliseconds: more would gain 3 % and make answers come in bursts
+TOKENS_A_SUBMIT = 8  # at most: more would gain 3 % and make answers come in bursts
+SUBMIT_SECONDS = 0.1  # of a submit at most: drivers end one after about 2 s
+FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is
 
 
 class PersistentExecutor(FusedExecutor):
@@ -60,16 +63,19 @@ class PersistentExecutor(FusedExecutor):
         found: list[int] = []
         self._logits = self._tape(1, 1).logits
         while self._is_resident and sampler.fits_device and len(found) < count:
-            n_tokens = min(TOKENS_A_SUBMIT, count - len(found))
+            n_tokens = min(self.ahead, count - len(found))
             last = found[-1] if found else token
             batch = Batch([last], [position + len(found)], [0])
             self._write_state(batch, sampler, stops)
+            started = time.perf_counter()
             self._play_tokens(n_tokens)
             try:
                 made = self._read_tokens(n_tokens).ids.tolist()
             except _GaveUpError:
                 self._fall_back()
                 break
+            seconds = (time.perf_counter() - started) / len(made)
+            self.ahead = max(1, min(TOKENS_A_SUBMIT, int(SUBMIT_SECONDS / seconds)))
             if made[-1] == state.NONE:  # the draw failed; the logits are there
                 best = super().candidates(0, sampler.candidates, None)
                 made[-1] = int(best.ids[sampler.choose(best.logits, position + len(found + made))])
@@ -137,7 +143,7 @@ class PersistentExecutor(FusedExecutor):
         self._use_groups(groups)
         self._is_resident = True
         self.name = "persistent"
-        self.ahead = TOKENS_A_SUBMIT
+        self.ahead = FIRST_TOKENS
 
     def _meet(self, uniform_set: Any, groups: int) -> bool:
         self._write_state(Batch([0], [0], [0]))
