@@ -7,8 +7,8 @@
 // the lanes of a subgroup share rows of the weights. An attention step rotates the new query and
 // key, stores the new cell, and sums over parts of the cells, which the last group to come joins.
 // Steps that differ only in where things lie are of one kind; each kind is code of its own, in which all
-// sizes are constants. python/llm/gpu/steps.py writes the kinds and packs the steps;
-// python/llm/gpu/fusion.py says what goes into which.
+// sizes are constants. python/llm/gpu/steps/steps.py writes the kinds and packs the steps;
+// python/llm/gpu/steps/fusion.py says what goes into which.
 //
 // Defines    GROUP_SIZE     16 subgroups
 //            SUBGROUP_SIZE  threads; the driver must not choose another

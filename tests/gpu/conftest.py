@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from support.kernel_bench import KernelBench
 
-from llm.gpu import dispatch
-from llm.gpu.rendering_device import close_device, open_device
+from llm.gpu.device.rendering_device import close_device, open_device
+from llm.gpu.dispatch import executor as dispatch
 
 
 @pytest.fixture(scope="session", autouse=True)

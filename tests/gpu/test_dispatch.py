@@ -14,10 +14,10 @@ from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
-from llm.gpu import fused
-from llm.gpu.dispatch import DispatchExecutor
+from llm.gpu.device.rendering_device import open_device
+from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.penalties import Penalties
-from llm.gpu.rendering_device import open_device
+from llm.gpu.steps import fused
 
 ALL_F32 = dict.fromkeys(MIXED, Type.F32)
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()

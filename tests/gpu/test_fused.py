@@ -16,10 +16,10 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
-from llm.gpu import fused
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.penalties import Penalties
-from llm.gpu.rendering_device import RenderingDevice, open_device
 from llm.gpu.sampler import GREEDY
+from llm.gpu.steps import fused
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 320).tolist()
 GROUPS = 16  # of a step

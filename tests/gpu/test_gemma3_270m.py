@@ -11,8 +11,8 @@ from support.divergence import divergence
 from support.loading import finish
 
 from llm.generate.model import Model, load_model
-from llm.gpu import fused
-from llm.gpu.rendering_device import open_device
+from llm.gpu.device.rendering_device import open_device
+from llm.gpu.steps import fused
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ROWS = 50

@@ -11,20 +11,20 @@ import pytest
 from support.kernel_bench import KernelBench, Launch
 
 import godot
-from llm.gpu import launches
-from llm.gpu.attend_tiles import (
+from llm.gpu.device.matrices import multiplies
+from llm.gpu.device.rendering_device import COMPUTE_STAGE
+from llm.gpu.dispatch import launches
+from llm.gpu.dispatch.launches import ceil_div
+from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
+from llm.gpu.kernels.attend_tiles import (
     SMALL_MATRIX_TILES,
     AttendMatrixTile,
     AttendTile,
     matrix_tile,
     plain_tile,
 )
-from llm.gpu.kernels import KERNELS, add_attend_tile
-from llm.gpu.launches import ceil_div
-from llm.gpu.launches_attend import AttendDevice, AttendPlan, plan_attend
-from llm.gpu.matrices import multiplies
-from llm.gpu.rendering_device import COMPUTE_STAGE
-from llm.gpu.shader_source import expand
+from llm.gpu.kernels.shader_source import expand
+from llm.gpu.kernels.variants import KERNELS, add_attend_tile
 
 Q = 0
 Y = 1 << 19  # floats

@@ -6,11 +6,13 @@ from support.kernel_bench import KernelBench
 from support.weight_blocks import constant_blocks, expand, random_blocks
 
 from llm.errors import DeviceError
-from llm.gpu import lanes, shader_source, state
-from llm.gpu.kernels import FORMAT_IDS, LANES_PARTS
-from llm.gpu.lanes import has_lanes, loads_lanes
-from llm.gpu.launches_products import plan_product
-from llm.gpu.rendering_device import RenderingDevice
+from llm.gpu import state
+from llm.gpu.device import lanes, probes
+from llm.gpu.device.lanes import has_lanes
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.dispatch.launches_products import plan_product
+from llm.gpu.kernels import shader_source
+from llm.gpu.kernels.variants import FORMAT_IDS, LANES_PARTS
 
 X = 4  # floats: addresses of x are multiples of 16 bytes
 RESIDUAL = 1 << 19
@@ -147,19 +149,19 @@ def test_probe_notices(
     source = shader_source.expand(lanes.PROBE)
     assert right in source
     name = f"{lanes.PROBE} {wrong}"
-    monkeypatch.setattr(lanes, "expand", lambda _: source.replace(right, wrong))
+    monkeypatch.setattr(probes, "expand", lambda _: source.replace(right, wrong))
     pipeline, shader = RenderingDevice.pipeline, RenderingDevice.shader
     monkeypatch.setattr(
         RenderingDevice, "pipeline", lambda self, _, glsl: pipeline(self, name, glsl)
     )
     monkeypatch.setattr(RenderingDevice, "shader", lambda self, _: shader(self, name))
-    assert not loads_lanes(bench.device)
+    assert probes.ask(bench.device, lanes.PROBE, lanes.probe_values()) != 1
 
 
 def test_gpus_are_not_asked(bench: KernelBench, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise DeviceError("asked")
 
-    monkeypatch.setattr(lanes, "loads_lanes", refuse)
+    monkeypatch.setattr(lanes, "probe", refuse)
     monkeypatch.setattr(bench.device, "is_cpu", False)
     assert not has_lanes(bench.device)

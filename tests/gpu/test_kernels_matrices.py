@@ -10,14 +10,19 @@ from support.weight_blocks import constant_blocks, expand, random_blocks
 
 import godot
 from llm.gpu import state
-from llm.gpu.kernels import FORMAT_IDS, KERNELS
-from llm.gpu.launches import thread_groups
-from llm.gpu.launches_products import ProductPlan, halves_floats, parts_floats, plan_product
-from llm.gpu.matrices import multiplies
-from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.device.matrices import multiplies
+from llm.gpu.device.rendering_device import COMPUTE_STAGE
+from llm.gpu.dispatch.launches import thread_groups
+from llm.gpu.dispatch.launches_products import (
+    ProductPlan,
+    halves_floats,
+    parts_floats,
+    plan_product,
+)
+from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.kernels.shader_source import expand as expand_source
+from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS
 from llm.gpu.operations import Activation
-from llm.gpu.rendering_device import COMPUTE_STAGE
-from llm.gpu.shader_source import expand as expand_source
 
 X = 0  # floats
 HALVES = 1 << 18

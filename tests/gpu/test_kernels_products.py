@@ -6,9 +6,9 @@ from support.kernel_bench import KernelBench
 from support.weight_blocks import BY_NAME, constant_blocks, expand, random_blocks
 
 from llm.gpu import state
-from llm.gpu.kernels import FORMAT_IDS
-from llm.gpu.launches import embed_groups
-from llm.gpu.launches_products import plan_product
+from llm.gpu.dispatch.launches import embed_groups
+from llm.gpu.dispatch.launches_products import plan_product
+from llm.gpu.kernels.variants import FORMAT_IDS
 
 X = 0
 RESIDUAL = 1 << 19  # floats

@@ -5,7 +5,7 @@ import pytest
 from support.kernel_bench import KernelBench
 
 from llm.gpu import state
-from llm.gpu.launches import thread_groups
+from llm.gpu.dispatch.launches import thread_groups
 from llm.gpu.operations import Activation, Pairing
 
 X = 0

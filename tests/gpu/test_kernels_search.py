@@ -5,7 +5,7 @@ import pytest
 from support.kernel_bench import KernelBench
 
 from llm.gpu import state
-from llm.gpu.launches import (
+from llm.gpu.dispatch.launches import (
     argmax_scratch,
     argmax_stages,
     thread_groups,

@@ -17,14 +17,16 @@ from support.tiny_llama import write_tiny_k_quant_llama
 
 from llm.errors import DeviceError
 from llm.generate.model import Model, load_model
-from llm.gpu import dispatch, matrices, reference, rendering_device, vulkan
+from llm.gpu import reference
+from llm.gpu.device import matrices, rendering_device, vulkan
+from llm.gpu.device.matrices import EXTENSION, multiplies, usable_tiles
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.dispatch import executor as dispatch
 from llm.gpu.executors import CPU_ROWS, GPU_ROWS, MATRIX_ROWS, choose_executor
-from llm.gpu.kernels import KERNELS
-from llm.gpu.matrices import EXTENSION, multiplies, usable_tiles
-from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import MatMul
 from llm.gpu.reference import ReferenceExecutor
-from llm.gpu.rendering_device import RenderingDevice, open_device
 
 POSITIONS = 48
 GREATEST = 2.0**14  # what the largest value of a row is brought below

@@ -18,12 +18,12 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
-from llm.gpu import persistent, step_sizes
-from llm.gpu.fusion import NoStepError, StepScratch
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.penalties import Penalties
-from llm.gpu.rendering_device import RenderingDevice, open_device
 from llm.gpu.sampler import GREEDY, Sampler
-from llm.gpu.steps import Step
+from llm.gpu.steps import persistent, step_sizes
+from llm.gpu.steps.fusion import NoStepError, StepScratch
+from llm.gpu.steps.steps import Step
 from llm.gpu.tape import Tape
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()

@@ -11,13 +11,14 @@ from support.loading import finish
 from support.tiny_llama import LAYERS, write_tiny_llama
 
 from llm.generate.model import Model, load_model
-from llm.gpu import fused, persistent, state
-from llm.gpu.kernels import Kernel
-from llm.gpu.persistent import TOKENS_A_SUBMIT, PersistentExecutor
-from llm.gpu.rendering_device import open_device
+from llm.gpu import state
+from llm.gpu.device.rendering_device import open_device
+from llm.gpu.kernels.shader_source import expand_kernel
+from llm.gpu.kernels.variants import Kernel
 from llm.gpu.sampler import GREEDY, MOST_ON_DEVICE, Sampler
-from llm.gpu.shader_source import expand_kernel
-from llm.gpu.step_sizes import StepSizes
+from llm.gpu.steps import fused, persistent
+from llm.gpu.steps.persistent import TOKENS_A_SUBMIT, PersistentExecutor
+from llm.gpu.steps.step_sizes import StepSizes
 
 STEPS = 5 * LAYERS + 1  # of a token
 VOCABULARY = 1103  # more than a draw may list

@@ -4,8 +4,9 @@ import pytest
 from support import kernel_bench
 from support.kernel_bench import KernelBench
 
-from llm.gpu import kernels, state
-from llm.gpu.shader_source import expand
+from llm.gpu import state
+from llm.gpu.kernels import variants
+from llm.gpu.kernels.shader_source import expand
 
 RIGHT = "return signed_dot(a, b, 0);"
 
@@ -44,7 +45,7 @@ def test_wrong_integer_dots(
     source = expand("probe_integer_dot")
     assert RIGHT in source
     name = f"probe_integer_dot {wrong}"
-    monkeypatch.setitem(kernels.KERNELS, name, kernels.KERNELS["probe_integer_dot"])
+    monkeypatch.setitem(variants.KERNELS, name, variants.KERNELS["probe_integer_dot"])
     monkeypatch.setattr(kernel_bench, "expand", lambda _name: source.replace(RIGHT, wrong))
     bench.put_state(ROWS=5)
     assert found(bench, name) == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from llm.errors import DeviceError
-from llm.gpu.rendering_device import RenderingDevice, open_device
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
 
 COUNT = 1013  # a prime: no workgroup size divides it
 # The sum of two numbers, each read through an address: out[i] = a[i] + b[count - 1 - i].

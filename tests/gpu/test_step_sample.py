@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from support.kernel_bench import KernelBench
 
-from llm.gpu import kernels, state
-from llm.gpu.kernels import Kernel
+from llm.gpu import state
+from llm.gpu.kernels import variants
+from llm.gpu.kernels.variants import Kernel
 from llm.gpu.program import largest
 from llm.gpu.sampler import (
     GREEDY,
@@ -46,7 +47,7 @@ def kernel(subgroup_size: int) -> Iterator[None]:
     defines = {"SUBGROUP_SIZE": subgroup_size}
     with pytest.MonkeyPatch.context() as patch:
         made = Kernel(source, 16 * subgroup_size, PARAMS, defines)
-        patch.setitem(kernels.KERNELS, "step_sample", made)
+        patch.setitem(variants.KERNELS, "step_sample", made)
         yield
 
 

@@ -15,11 +15,11 @@ from support.sample_gguf import PACKABLE, random_blocks
 from llm.errors import DeviceMemoryError
 from llm.files.formats import FORMATS, FORMATS_BY_NAME
 from llm.files.repack import PLANES, pack
-from llm.gpu import upload
+from llm.gpu.device import upload
+from llm.gpu.device.placement import Layout, place
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.device.upload import upload_weights
 from llm.gpu.operations import Weight
-from llm.gpu.placement import Layout, place
-from llm.gpu.rendering_device import RenderingDevice, open_device
-from llm.gpu.upload import upload_weights
 
 CONSTANT = np.arange(19, dtype=np.float32).reshape(1, 19)
 SHARD_WORDS = 1 << 14  # 64 KiB: several shards

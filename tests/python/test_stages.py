@@ -11,7 +11,7 @@ import pytest
 from llm import STAGES
 
 PYTHON = Path(__file__).parents[2] / "python"
-KNOW_GODOT = ("llm/nodes/", "llm/commands/", "llm/gpu/rendering_device.py")
+KNOW_GODOT = ("llm/nodes/", "llm/commands/", "llm/gpu/device/rendering_device.py")
 HEAVY = ("numpy", "gguf", "sentencepiece", "jinja2", "tokenizers")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from llm.gpu import sampler, state
-from llm.gpu.kernels import KERNELS, PUSH_CONSTANT_LIMIT
-from llm.gpu.shader_source import INCLUDES, SHADERS, expand
+from llm.gpu.kernels.shader_source import INCLUDES, SHADERS, expand
+from llm.gpu.kernels.variants import KERNELS, PUSH_CONSTANT_LIMIT
 
 CODES = {"uvec4": "4I", "uvec2": "2I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))

@@ -3,10 +3,10 @@
 import pytest
 from support.glsl_constants import shared_bytes
 
-from llm.gpu.attend_tiles import SAMPLE_TILES, AttendMatrixTile
-from llm.gpu.kernels import FORMAT_IDS, KERNELS
-from llm.gpu.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
-from llm.gpu.shader_source import expand
+from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendMatrixTile
+from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+from llm.gpu.kernels.shader_source import expand
+from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS
 
 LIMIT = 32 * 1024  # bytes
 TILES = {  # of matrices, which only devices with as much use

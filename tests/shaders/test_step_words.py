@@ -7,11 +7,11 @@ import pytest
 from support.glsl_constants import constants
 
 from llm.files.formats import FORMATS
-from llm.gpu import steps
+from llm.gpu.kernels.shader_source import INCLUDES, expand
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
-from llm.gpu.shader_source import INCLUDES, expand
 from llm.gpu.state import NONE
-from llm.gpu.steps import Attention, Epilogue, Grid, Product, Prologue, plan_rows
+from llm.gpu.steps import steps
+from llm.gpu.steps.steps import Attention, Epilogue, Grid, Product, Prologue, plan_rows
 
 GRID = Grid(groups=3, subgroup_size=8)
 KIND = 7

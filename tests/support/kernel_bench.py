@@ -11,10 +11,10 @@ from godot import PackedByteArray
 from godot.compute import ComputeTable
 from llm.files.repack import pack
 from llm.gpu import state
-from llm.gpu.kernels import pack_params, words_of
-from llm.gpu.launches import Groups
-from llm.gpu.rendering_device import RenderingDevice
-from llm.gpu.shader_source import expand
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.dispatch.launches import Groups
+from llm.gpu.kernels.shader_source import expand
+from llm.gpu.kernels.variants import pack_params, words_of
 
 WORDS = {"weights": 1 << 20, "work": 1 << 21, "cache": 1 << 20, "state": state.STATE_WORDS}
 BINDINGS = ("weights", "weights", "work", "work", "work", "cache", "cache", "state")

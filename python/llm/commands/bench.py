@@ -12,7 +12,7 @@ from llm.commands.loading import loaded
 from llm.commands.output import Output, reports_errors
 from llm.errors import RequestError
 from llm.generate.model import MIN_CONTEXT, WEIGHTS_FROM, Model
-from llm.gpu.dispatch import LOADED
+from llm.gpu.dispatch.executor import LOADED
 from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import GREEDY
 

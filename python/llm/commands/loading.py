@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from llm.generate.model import Model, load_model
-from llm.gpu.release import release_device
+from llm.gpu.device.release import release_device
 
 
 @contextmanager

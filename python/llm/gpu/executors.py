@@ -9,7 +9,7 @@ from llm.files.gguf import GgufFile
 from llm.gpu.program import Executor, Program
 
 if TYPE_CHECKING:
-    from llm.gpu.rendering_device import RenderingDevice
+    from llm.gpu.device.rendering_device import RenderingDevice
 
 NAMES = ("auto", "reference", "dispatch", "persistent")
 
@@ -40,7 +40,7 @@ def choose_executor(name: str) -> ExecutorChoice:
     if name not in NAMES:
         raise RequestError(f"executor is '{name}'; there are {', '.join(NAMES)}")
     if name != "reference":
-        from llm.gpu.rendering_device import open_device
+        from llm.gpu.device.rendering_device import open_device
 
         device = open_device()
         if device is not None:
@@ -56,7 +56,7 @@ def choose_executor(name: str) -> ExecutorChoice:
 
 
 def _rows(device: "RenderingDevice") -> int:
-    from llm.gpu.matrices import usable_tiles
+    from llm.gpu.device.matrices import usable_tiles
 
     if device.is_cpu:
         return CPU_ROWS
@@ -64,9 +64,9 @@ def _rows(device: "RenderingDevice") -> int:
 
 
 def _loader(device: "RenderingDevice", name: str) -> Load:
-    from llm.gpu.dispatch import DispatchExecutor
-    from llm.gpu.fused import FusedExecutor
-    from llm.gpu.persistent import PersistentExecutor
+    from llm.gpu.dispatch.executor import DispatchExecutor
+    from llm.gpu.steps.fused import FusedExecutor
+    from llm.gpu.steps.persistent import PersistentExecutor
 
     def load_dispatch(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
         kind = DispatchExecutor if device.is_cpu else FusedExecutor

@@ -13,7 +13,7 @@ from llm.gpu.operations import MatMul
 from llm.gpu.tape import Tape
 
 if TYPE_CHECKING:
-    from llm.gpu.rendering_device import RenderingDevice
+    from llm.gpu.device.rendering_device import RenderingDevice
 
 TARGET_SECONDS = 0.02  # of one measurement
 MOST_REPEATS = 200

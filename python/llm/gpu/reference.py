@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
-from llm.gpu.memory import require_ram
+from llm.gpu.device.memory import require_ram
 from llm.gpu.operations import (
     Activation,
     Attend,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import godot
 from llm.generate.worker import Worker
-from llm.gpu.release import release_device
+from llm.gpu.device.release import release_device
 
 if TYPE_CHECKING:
     from llm.generate.model import Model

@@ -1,0 +1,1 @@
+"""The GPU: its buffers, what it can, and the weights on it."""

@@ -1,0 +1,153 @@
+"""Brings weights from the mapped file to the GPU: packed into planes, slice by slice.
+
+Threads pack slices into the engine's memory and make short-lived buffers of them, which Godot
+fills through a staging buffer and a queue of their own; the device's thread copies these into the
+weight buffers, GPU to GPU. One thread alone would be bound by its two copies in memory: on an H200
+3.1 GB/s instead of 15.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llm.files.formats import FORMATS, BlockFormat
+from llm.files.gguf import GgufFile
+from llm.files.repack import PLANES, pack_into
+from llm.gpu.device.placement import Layout, Placement
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.program import Program
+
+THREADS = min(8, os.cpu_count() or 1)
+AHEAD = 2 * THREADS  # slices on their way
+SLICE_BYTES = 8 << 20  # of engine memory, a thread; on an H200 half of it takes as long
+SUBMIT_BYTES = 32 << 20  # copied GPU to GPU in one submit; so much more memory is in use meanwhile
+SMALLEST = 1 << 16  # bytes of a buffer that carries a slice
+WORD = 4
+F32 = FORMATS[0]
+
+
+def upload_weights(
+    device: RenderingDevice,
+    shards: Sequence[Any],
+    layout: Layout,
+    program: Program,
+    file: GgufFile,
+) -> Generator[float, None, None]:
+    """Fills the weight buffers; yields the fraction of bytes done after each slice.
+
+    Closing the generator waits for the slices on their way, some milliseconds where the file is in
+    memory. Raises DeviceMemoryError where the device has no room for them.
+    """
+    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
+    total += sum(values.size * WORD for values in program.constants.values())
+    done = pending = 0
+    packer = _Packer(device)
+    coming: deque[tuple[_Slice, Future[Any]]] = deque()
+    slices = _slices(layout, program, file)
+    with ThreadPoolExecutor(THREADS, "llm-upload") as pool:
+        try:
+            while True:
+                while len(coming) < AHEAD and (part := next(slices, None)) is not None:
+                    coming.append((part, pool.submit(packer.pack, part)))
+                if not coming:
+                    break
+                part, packed = coming[0]
+                carrier = packed.result()
+                coming.popleft()
+                for source, target, size in part.copies():
+                    shard = shards[part.placement.shard]
+                    device.copy(carrier, shard, source, size, to=target)
+                device.free(carrier)
+                done += len(part.data)
+                pending += len(part.data)
+                if pending >= SUBMIT_BYTES:
+                    device.finish()
+                    pending = 0
+                yield done / total
+        finally:
+            for _, packed in coming:
+                if not packed.cancel() and packed.exception() is None:
+                    device.free(packed.result())
+    device.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Whole blocks of a weight, `start` being the number of the first, which is even."""
+
+    placement: Placement
+    format: BlockFormat
+    start: int
+    data: NDArray[np.uint8]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each plane, whole words."""
+        blocks = len(self.data) // self.format.bytes
+        return [-(-blocks * part.size // WORD) * WORD for part in PLANES[self.format.name]]
+
+    def copies(self) -> Iterator[tuple[int, int, int]]:
+        """(offset among the packed planes, offset in the shard, size) of each plane, in bytes."""
+        source = 0
+        parts = zip(PLANES[self.format.name], self.placement.planes, self.sizes, strict=True)
+        for part, plane, size in parts:
+            yield source, plane * WORD + self.start * part.size, size
+            source += size
+
+
+class _OwnMemory(threading.local):
+    """What a thread packs into: arrays of the engine, and their words, by size in bytes."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, tuple[Any, NDArray[np.uint32]]] = {}
+
+
+class _Packer:
+    """Packs slices, in any number of threads, each with engine memory of its own."""
+
+    def __init__(self, device: RenderingDevice) -> None:
+        self._device = device
+        self._own = _OwnMemory()
+
+    def pack(self, part: _Slice) -> Any:
+        """A buffer that begins with the slice's planes, one after the other."""
+        sizes = [size // WORD for size in part.sizes]
+        array, words = self._room(sum(sizes) * WORD)
+        ends = list(accumulate(sizes))
+        planes = [words[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        pack_into(part.data, part.format, planes)
+        return self._device.filled(array, "a slice of the weights")
+
+    def _room(self, size: int) -> tuple[Any, NDArray[np.uint32]]:
+        """Engine memory of at least `size` bytes: of few sizes, for a buffer takes all of it."""
+        arrays = self._own.arrays
+        size = max(SMALLEST, 1 << (size - 1).bit_length())
+        if size not in arrays:
+            array = self._device.staging(size)
+            arrays[size] = array, np.frombuffer(array.view(), np.uint32)
+        return arrays[size]
+
+
+def _slices(layout: Layout, program: Program, file: GgufFile) -> Iterator[_Slice]:
+    for name, values in program.constants.items():
+        raw = np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
+        yield from _cut(layout.placements[name], F32, raw)
+    for weight in program.weights:
+        yield from _cut(layout.placements[weight.name], weight.format, file.data(weight.name))
+
+
+def _cut(placement: Placement, format: BlockFormat, data: NDArray[np.uint8]) -> Iterator[_Slice]:
+    """Slices of an even number of blocks, so that every plane of each ends with a word."""
+    blocks = SLICE_BYTES // format.bytes // 2 * 2
+    for start in range(0, len(data) // format.bytes, blocks):
+        yield _Slice(
+            placement, format, start, data[start * format.bytes :][: blocks * format.bytes]
+        )

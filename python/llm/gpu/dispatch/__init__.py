@@ -1,0 +1,1 @@
+"""One compute dispatch for each operation of a tape."""

@@ -1,0 +1,357 @@
+"""The dispatch executor: one compute dispatch for each operation of a tape, on Godot's GPU device.
+
+A tape is turned once into a table of dispatches, with barriers only where two of them touch the
+same bytes; the table is replayed in C, so a token costs one Python call. Position, lengths and
+tokens stand in the state buffer, which is all that is uploaded from token to token.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llm.errors import DeviceError, UnsupportedModelError
+from llm.files.formats import FORMATS
+from llm.files.gguf import GgufFile
+from llm.files.repack import check_packable
+from llm.gpu import state
+from llm.gpu.device.lanes import has_lanes
+from llm.gpu.device.matrices import usable_tiles
+from llm.gpu.device.memory import require_ram
+from llm.gpu.device.placement import ALIGNMENT, Layout, place
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.device.upload import upload_weights
+from llm.gpu.dispatch.dispatches import Dispatch, Scratch
+from llm.gpu.dispatch.hazards import HazardTracker
+from llm.gpu.dispatch.launches import PART_WEIGHTS
+from llm.gpu.dispatch.launches_attend import AttendDevice
+from llm.gpu.dispatch.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
+from llm.gpu.dispatch.lowering_attend import AttendLowering
+from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
+from llm.gpu.kernels.shader_source import expand
+from llm.gpu.kernels.variants import KERNELS
+from llm.gpu.operations import Embed, MatMul, Tensor, Weight
+from llm.gpu.penalties import Penalties
+from llm.gpu.profile import RunProfile, make_profile, time_dispatches
+from llm.gpu.program import (
+    Batch,
+    Candidates,
+    Floats,
+    Program,
+    bucket,
+    decode_by_runs,
+    largest,
+    not_finite,
+)
+from llm.gpu.sampler import GREEDY, Sampler
+from llm.gpu.tape import Tape
+
+F32 = FORMATS[0]
+Words = NDArray[np.uint32]
+WORD = 4  # bytes
+LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
+
+
+class DispatchExecutor:
+    """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
+
+    name = "dispatch"
+    ahead = 1
+
+    def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
+        """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""
+        constants = [Weight(name, F32, *value.shape) for name, value in program.constants.items()]
+        self._program = program
+        self._device = device
+        self.device = device.name
+        self._layout: Layout = place([*constants, *program.weights])
+        largest_tape = program.record(program.max_rows, program.max_outputs)
+        self._tiles = usable_tiles(device)  # of products
+        plain = AttendDevice(device.is_cpu)
+        size = self._tiles[0].subgroup_size if self._tiles else 0
+        self._attend_device = replace(plain, subgroup_size=size, shared_memory=device.shared_memory)
+        devices = {plain, self._attend_device}
+        floats = scratch_floats(largest_tape, program.vocabulary, devices)
+        self._scratch = Scratch(largest_tape.work_floats, max(extra_scratch, floats))
+        end = self._scratch.start + self._scratch.size
+        self._product_scratch = Scratch(
+            -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
+        )
+        sizes = {
+            "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
+            "the key/value cache": program.cache_words * WORD,
+            "the state": state.STATE_WORDS * WORD,
+            **{
+                f"weight buffer {shard}": words * WORD
+                for shard, words in enumerate(self._layout.shard_words)
+            },
+        }
+        self.memory_bytes = sum(sizes.values())
+        if device.is_cpu:
+            advice = "pick a smaller model or a shorter context_length"
+            require_ram(self.memory_bytes, f"the model on {device.name}", advice)
+        self._buffers: list[Any] = []
+        try:
+            for what, size in sizes.items():
+                self._buffers.append(device.buffer(size, what, addressed=True))
+        except BaseException:
+            self.close()
+            raise
+        self._work, self._cache, self._state, *self._shards = self._buffers
+        self._lane_addresses = self._find_addresses() if has_lanes(device) else None
+        self._lowering = self._make_lowering()
+        self._sets: list[Any] = []
+        self._tables: dict[tuple[str, int, int], Any] = {}
+        self._tapes: dict[tuple[int, int], Tape] = {}
+        self._logits: Tensor | None = None
+        self._state_bytes = device.staging(state.PENALTIES * WORD)
+        self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
+
+    @classmethod
+    def load(
+        cls, program: Program, file: GgufFile, device: RenderingDevice
+    ) -> Generator[float, None, "DispatchExecutor"]:
+        """Yields the fraction done; returns the executor. Raises LLMError."""
+        _check_weights(program, file)
+        executor = cls(program, device)
+        try:
+            names = executor._start_kernels()  # while the weights are on their way
+            for fraction in upload_weights(
+                device, executor._shards, executor._layout, program, file
+            ):
+                yield fraction * LOADED
+            device.clear(executor._cache, program.cache_words * WORD)
+            yield from executor._finish_kernels()
+            executor._make_sets(names[-1])
+        except BaseException:
+            executor.close()
+            raise
+        return executor
+
+    def run(self, batch: Batch) -> None:
+        rows, outputs = self._recorded_for(batch)
+        self._write_state(batch)
+        tape = self._tape(rows, outputs)
+        self._logits = tape.logits
+        self._device.play(
+            self._table(
+                ("forward", rows, outputs),
+                lambda: self._lowering.lower(tape.operations),
+            )
+        )
+        if not batch.outputs:
+            self._device.finish()  # keeps the work of one submit short
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        row = self._row(output)
+        if k == 0 or k > state.MAX_PICKS:
+            return largest(self._read_floats(row)[0], k, penalties)
+        if penalties is not None and not penalties.changes_nothing:
+            self._penalize(row, penalties)
+        table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
+        self._device.play(table)
+        return self._read_picks(k)
+
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        return decode_by_runs(self, token, position, count, sampler, stops)
+
+    def logits(self, outputs: int) -> Floats:
+        if self._logits is None:
+            raise ValueError("the last run kept no logits")
+        return self._read_floats(Tensor(self._logits.offset, outputs, self._logits.width))
+
+    def profile(self, batch: Batch) -> RunProfile:
+        DispatchExecutor.run(self, batch)
+        self._device.finish()
+        tape = self._tape(*self._recorded_for(batch))
+        dispatches = self._lowering.lower(tape.operations)
+        kinds: dict[str, list[tuple[Any, ...]]] = {}
+        rows = self._rows_of(dispatches)
+        for dispatch, row in zip(dispatches, rows, strict=True):
+            groups = "x".join(str(count) for count in dispatch.groups)
+            kinds.setdefault(f"{dispatch.kernel} {groups}", []).append(row)
+        barriers = sum(row[-1] for row in rows)
+        return make_profile(barriers + 1, time_dispatches(self._device, kinds))
+
+    def close(self) -> None:
+        self._tables = {}
+        if self._buffers:
+            self._device.free(*self._buffers)  # and with them their uniform sets
+            self._buffers = []
+            self._device.finish()  # the memory returns only now
+
+    def _read_picks(self, count: int) -> Candidates:
+        """What the picking kernels found; waits for them."""
+        return self._picks_of(self._read_state(), count)
+
+    def _picks_of(self, words: Words, count: int) -> Candidates:
+        if words[state.NON_FINITE]:
+            raise not_finite("some")
+        ids = words[state.PICK_IDS : state.PICK_IDS + count].astype(np.int64)
+        values = words[state.PICK_VALUES : state.PICK_VALUES + count].view(np.float32)
+        return Candidates(ids, values.copy())
+
+    def _read_state(self) -> Words:
+        return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)
+
+    def _kernels_of_first_token(self) -> list[str]:
+        """Kernels that a first prompt of any length needs, so that no compile falls into it."""
+        most, outputs = self._program.max_rows, self._program.max_outputs
+        sizes = sorted({bucket(rows, most) for rows in range(1, most + 1)})
+        tapes = [self._tape(rows, outputs) for rows in sizes]
+        dispatches = [
+            dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
+        ]
+        self._logits = tapes[0].logits
+        row = self._row(0)
+        dispatches += lower_picks(row, 1, self._scratch)
+        dispatches += lower_picks(row, 2, self._scratch)
+        return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
+
+    def _find_addresses(self) -> Addresses:
+        shards = tuple(self._device.address(shard) for shard in self._shards)
+        return Addresses(self._device.address(self._work), shards)
+
+    def _make_lowering(self) -> Lowering:
+        is_cpu = self._device.is_cpu
+        products = ProductLowering(
+            self._layout,
+            self._product_scratch,
+            self._tiles,
+            is_cpu=is_cpu,
+            addresses=self._lane_addresses,
+        )
+        return Lowering(self._layout, products, AttendLowering(self._scratch, self._attend_device))
+
+    def _finish_kernels(self) -> Generator[float, None, None]:
+        """Waits for each kernel."""
+        names = self._kernels_of_first_token()
+        for done, name in enumerate(names):
+            try:
+                self._device.pipeline(name, expand(name))
+            except DeviceError:
+                if not self._avoid(KERNELS[name].source):
+                    raise
+                for _ in self._finish_kernels():
+                    pass
+                return
+            yield LOADED + (1 - LOADED) * (done + 1) / len(names)
+
+    def _avoid(self, source: str) -> bool:
+        """Goes on without kernels of matrices that the driver refused; False if they are others."""
+        if source == "matmul_matrix.comp":
+            self._tiles = ()
+        elif source == "attend_matrices.comp":
+            self._attend_device = AttendDevice(self._device.is_cpu)
+        else:
+            return False
+        self._lowering = self._make_lowering()
+        return True
+
+    def _start_kernels(self) -> list[str]:
+        """Has what the first token needs compiled in other threads. Names of the kernels."""
+        names = self._kernels_of_first_token()
+        for name in names:
+            self._device.compile(name, expand(name))
+        return names
+
+    def _make_sets(self, kernel: str) -> None:
+        """One uniform set a weight buffer; every kernel declares the same bindings."""
+        shader = self._device.shader(kernel)
+        for shard in self._shards:
+            buffers = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state]
+            self._sets.append(self._device.uniform_set(buffers, shader))
+
+    def _recorded_for(self, batch: Batch) -> tuple[int, int]:
+        """Rows and outputs of the tape that runs a batch."""
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        return rows, self._program.max_outputs if batch.outputs else 0
+
+    def _tape(self, rows: int, outputs: int) -> Tape:
+        tape = self._tapes.get((rows, outputs))
+        if tape is None:
+            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
+        return tape
+
+    def _table(self, key: tuple[str, int, int], make: Callable[[], Iterable[Dispatch]]) -> Any:
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._device.table(self._rows_of(make()))
+        return table
+
+    def _rows_of(self, dispatches: Iterable[Dispatch]) -> list[tuple[Any, ...]]:
+        hazards = HazardTracker()
+        return [
+            (
+                self._device.pipeline(dispatch.kernel, expand(dispatch.kernel)),
+                self._sets[dispatch.shard],
+                dispatch.parameters,
+                dispatch.groups,
+                hazards.add(dispatch.reads, dispatch.writes),
+            )
+            for dispatch in dispatches
+        ]
+
+    def _write_state(
+        self, batch: Batch, sampler: Sampler = GREEDY, stops: Collection[int] = ()
+    ) -> None:
+        """What a run is; and how a kernel that draws tokens itself draws them."""
+        words = self._state_words
+        rows = len(batch.tokens)
+        words[: state.TOKENS] = 0  # flags and arrivals, too
+        words[state.SHARPNESS : state.SHARPNESS + 6] = sampler.words()
+        words[state.N_STOPS] = count = min(len(stops), state.MAX_STOPS)
+        words[state.STOP_IDS : state.STOP_IDS + count] = list(stops)[:count]
+        words[state.ROWS] = rows
+        words[state.OUTPUTS] = len(batch.outputs)
+        words[state.TOKENS : state.TOKENS + rows] = batch.tokens
+        words[state.POSITIONS : state.POSITIONS + rows] = batch.positions
+        words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
+        self._device.write(self._state, 0, self._state_bytes, state.PENALTIES * WORD)
+
+    def _penalize(self, row: Tensor, penalties: Penalties) -> None:
+        count = len(penalties.counts)
+        if count > state.MAX_PENALTIES:
+            raise ValueError(f"{count} penalised tokens; at most {state.MAX_PENALTIES} fit")
+        size = (state.PICK_IDS - state.PENALTIES) * WORD  # flags that a run has set stay
+        data = self._device.staging(size)
+        words = np.frombuffer(data.view(), np.uint32)
+        ids, counts = (at - state.PENALTIES for at in (state.PENALTY_IDS, state.PENALTY_COUNTS))
+        words[0] = count
+        words[ids : ids + count] = list(penalties.counts)
+        words[counts : counts + count] = list(penalties.counts.values())
+        self._device.write(self._state, state.PENALTIES * WORD, data, size)
+        dispatch = lower_penalize(row, penalties)
+        self._device.play(self._device.table(self._rows_of([dispatch])))
+
+    def _row(self, output: int) -> Tensor:
+        if self._logits is None:
+            raise ValueError("the last run kept no logits")
+        width = self._logits.width
+        return Tensor(self._logits.offset + output * width, 1, width)
+
+    def _read_floats(self, tensor: Tensor) -> Floats:
+        """Activations, through a buffer of their size: see RenderingDevice.read."""
+        size = tensor.rows * tensor.width * WORD
+        target = self._device.buffer(size, "a copy of the logits")
+        try:
+            self._device.copy(self._work, target, tensor.offset * WORD, size)
+            data = self._device.read(target, 0, size)
+        finally:
+            self._device.free(target)
+        return np.frombuffer(data, np.float32).reshape(tensor.rows, tensor.width)
+
+
+def _check_weights(program: Program, file: GgufFile) -> None:
+    """UnsupportedModelError where kernels cannot read a weight."""
+    for weight in program.weights:
+        check_packable(file.path, weight.name, weight.format)
+    for op in program.record(1, 1).operations:
+        if isinstance(op, MatMul | Embed) and op.weight.columns % PART_WEIGHTS:
+            field = f"length of the rows of tensor {op.weight.name}"
+            supported = [f"multiples of {PART_WEIGHTS} on a GPU", "any on executor 'reference'"]
+            raise UnsupportedModelError(file.path, field, op.weight.columns, supported)

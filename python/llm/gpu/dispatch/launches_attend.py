@@ -1,0 +1,84 @@
+"""Which kernel variant attends, on how many groups; offsets are in floats of the work buffer."""
+
+from dataclasses import dataclass
+
+from llm.gpu.dispatch.launches import Groups, ceil_div
+from llm.gpu.kernels.attend_tiles import AttendMatrixTile, AttendTile, matrix_tile, plain_tile
+from llm.gpu.kernels.variants import KERNELS, add_attend_tile
+
+MULTIPROCESSORS = 132  # of an H200; others run the same plans, if not the best ones
+MERGE = 8.0  # microseconds: a dispatch that waits for another, and what it does
+TILE_TIME = 7.0  # microseconds of a tile, where every multiprocessor has a group
+MATRIX_TILE_TIME = 2.0
+LONG = 4096  # cells of a context for which layers without a window are planned
+MAX_PARTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class AttendDevice:
+    """What attention must know of a device."""
+
+    is_cpu: bool  # a software driver
+    subgroup_size: int = 0  # of cooperative matrices; 0 where there are none
+    shared_memory: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AttendPlan:
+    """One dispatch; where the cells are cut into several parts, attend_merge must follow."""
+
+    kernel: str
+    groups: Groups
+    tile: AttendTile | None = None  # None on software drivers
+
+    @property
+    def parts(self) -> int:
+        return 1 if self.tile is None else self.groups[0]
+
+    @property
+    def partial_floats(self) -> int:
+        """Of scratch, for the parts."""
+        if self.tile is None or self.parts == 1:
+            return 0
+        x, y, z = self.groups
+        return x * y * z * self.tile.partial_floats
+
+    @property
+    def merge_groups(self) -> Groups:
+        assert self.tile is not None
+        threads = self.tile.queries * self.tile.head_size // 4
+        return (ceil_div(threads, KERNELS["attend_merge"].group_size), *self.groups[1:])
+
+
+def plan_attend(
+    heads: int, kv_heads: int, head_size: int, window: int, rows: int, device: AttendDevice
+) -> AttendPlan:
+    """For at most `rows` rows of `heads` heads; `window` cells, or 0 for all."""
+    queries = rows * (heads // kv_heads)
+    if device.is_cpu:
+        kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
+        columns = int(KERNELS[kernel].defines["COLUMNS"])
+        return AttendPlan(kernel, (kv_heads, ceil_div(queries, columns), 1))
+    tile: AttendTile = matrix_tile(
+        head_size,
+        queries,
+        subgroup_size=device.subgroup_size,
+        shared_memory=device.shared_memory,
+    ) or plain_tile(head_size, queries)
+    down = ceil_div(queries, tile.queries)
+    cells = (window or LONG) + tile.queries // (heads // kv_heads)
+    parts = _plan_parts(tile, kv_heads * down, cells)
+    return AttendPlan(add_attend_tile(tile), (parts, kv_heads, down), tile)
+
+
+def _plan_parts(tile: AttendTile, groups: int, cells: int) -> int:
+    """Into how many parts the cells are cut, so that few groups keep all multiprocessors busy."""
+    tiles = ceil_div(cells, tile.keys)
+    time = MATRIX_TILE_TIME if isinstance(tile, AttendMatrixTile) else TILE_TIME
+
+    def estimate(parts: int) -> float:
+        turns = ceil_div(groups * parts, MULTIPROCESSORS)
+        return turns * ceil_div(tiles, parts) * time + (MERGE if parts > 1 else 0.0)
+
+    powers = [1 << power for power in range(MAX_PARTS.bit_length())]
+    return min((parts for parts in powers if parts <= tiles), key=estimate)

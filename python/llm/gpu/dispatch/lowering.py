@@ -1,0 +1,230 @@
+"""Operations -> dispatches: which kernel, with which parameters, on how many groups.
+
+The launch sizes are launches.py's; this file knows where operands lie and what is touched.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from llm.gpu import state
+from llm.gpu.device.placement import Layout
+from llm.gpu.dispatch import launches
+from llm.gpu.dispatch.dispatches import Dispatch, Scratch
+from llm.gpu.dispatch.launches import Groups, SearchStage
+from llm.gpu.dispatch.launches_attend import AttendDevice
+from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.dispatch.lowering_products import ProductLowering
+from llm.gpu.kernels.variants import pack_params
+from llm.gpu.operations import (
+    Attend,
+    CacheStore,
+    Embed,
+    GatedUnit,
+    MatMul,
+    Operation,
+    Region,
+    RMSNorm,
+    Rotate,
+    SelectRows,
+    Tensor,
+    Weight,
+)
+from llm.gpu.penalties import Penalties
+from llm.gpu.tape import Tape
+
+PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
+
+
+class Lowering:
+    """Turns the operations of one program into dispatches.
+
+    `products` and `attention` know where dispatches of one operation leave each other partial
+    results.
+    """
+
+    def __init__(
+        self, layout: Layout, products: ProductLowering, attention: AttendLowering
+    ) -> None:
+        self._layout = layout
+        self._products = products
+        self._attention = attention
+
+    def lower(self, operations: Sequence[Operation]) -> list[Dispatch]:
+        """The dispatches of a whole tape, in order."""
+        dispatches: list[Dispatch] = []
+        self._products.begin()
+        for index, op in enumerate(operations):
+            self._products.notice(op.writes)
+            lowered: Dispatch | list[Dispatch] | None = None
+            if isinstance(op, RMSNorm | GatedUnit):
+                lowered = self._products.absorb(op, operations[index + 1 :])
+            if lowered is None:
+                lowered = _LOWER[type(op)](self, op)
+            dispatches += lowered if isinstance(lowered, list) else [lowered]
+        return dispatches
+
+    def _embed(self, op: Embed) -> Dispatch:
+        name = op.weight.format.name
+        return self._dispatch(
+            op,
+            f"embed_{name}",
+            launches.embed_groups(name, op.y.width, op.y.rows),
+            op.weight,
+            planes=self._planes(op.weight),
+            width=op.y.width,
+            y=op.y.offset,
+            scale=op.scale,
+        )
+
+    def _rms_norm(self, op: RMSNorm) -> Dispatch:
+        return self._dispatch(
+            op,
+            "rms_norm",
+            (op.x.rows, 1, 1),
+            op.weight,
+            planes=self._planes(op.weight),
+            width=op.x.width,
+            x=op.x.offset,
+            y=op.y.offset,
+            residual=_offset(op.residual),
+            eps=op.eps,
+            count_at=int(op.count),
+        )
+
+    def _matmul(self, op: MatMul) -> list[Dispatch]:
+        return self._products.lower(op)
+
+    def _rotate(self, op: Rotate) -> Dispatch:
+        norm = state.NONE if op.norm is None else self._planes(op.norm)[0]
+        return self._dispatch(
+            op,
+            "rotate",
+            (op.heads, op.x.rows, 1),
+            op.table,
+            norm=norm,
+            table=self._planes(op.table)[0],
+            heads=op.heads,
+            head_size=op.x.width // op.heads,
+            turned=op.turned,
+            pairing=int(op.pairing),
+            x=op.x.offset,
+            stride=op.x.width,
+            eps=op.eps,
+            scale=op.scale,
+        )
+
+    def _cache_store(self, op: CacheStore) -> Dispatch:
+        return self._dispatch(
+            op,
+            "cache_store",
+            launches.thread_groups("cache_store", op.k.width // 2, op.k.rows),
+            k=op.k.offset,
+            v=op.v.offset,
+            stride=op.k.width,
+            width=op.cache.width,
+            k_cache=op.cache.keys,
+            v_cache=op.cache.values,
+        )
+
+    def _attend(self, op: Attend) -> list[Dispatch]:
+        return self._attention.lower(op)
+
+    def _gated_unit(self, op: GatedUnit) -> Dispatch:
+        return self._dispatch(
+            op,
+            "gated_unit",
+            launches.thread_groups("gated_unit", op.y.width, op.y.rows),
+            gate=op.gate.offset,
+            up=op.up.offset,
+            y=op.y.offset,
+            width=op.y.width,
+            activation=int(op.activation),
+        )
+
+    def _select_rows(self, op: SelectRows) -> Dispatch:
+        return self._dispatch(
+            op,
+            "select_rows",
+            launches.thread_groups("select_rows", op.y.width, op.y.rows),
+            x=op.x.offset,
+            y=op.y.offset,
+            width=op.x.width,
+        )
+
+    def _dispatch(
+        self,
+        op: Operation,
+        kernel: str,
+        groups: Groups,
+        weight: Weight | None = None,
+        **fields: int | float | tuple[int, ...],
+    ) -> Dispatch:
+        shard = 0 if weight is None else self._layout.placements[weight.name].shard
+        return Dispatch(kernel, pack_params(kernel, **fields), groups, shard, op.reads, op.writes)
+
+    def _planes(self, weight: Weight) -> tuple[int, int, int, int]:
+        return self._layout.placements[weight.name].four_planes
+
+
+_LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch]]] = {
+    Embed: Lowering._embed,
+    RMSNorm: Lowering._rms_norm,
+    MatMul: Lowering._matmul,
+    Rotate: Lowering._rotate,
+    CacheStore: Lowering._cache_store,
+    Attend: Lowering._attend,
+    GatedUnit: Lowering._gated_unit,
+    SelectRows: Lowering._select_rows,
+}
+
+
+def _offset(tensor: Tensor | None) -> int:
+    return state.NONE if tensor is None else tensor.offset
+
+
+def scratch_floats(tape: Tape, vocabulary: int, devices: Collection[AttendDevice]) -> int:
+    """Floats of scratch that attention on any of `devices`, and the picks, need at most."""
+    return max(
+        launches.argmax_scratch(vocabulary),
+        launches.top_k_scratch(vocabulary, state.MAX_PICKS),
+        *(attend_scratch_floats(tape, device) for device in devices),
+    )
+
+
+def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
+    """The k best of one row of logits go to the state's picks."""
+    stages = (
+        launches.argmax_stages(logits.offset, logits.width, scratch.start)
+        if k == 1
+        else launches.top_k_stages(logits.offset, logits.width, k, scratch.start)
+    )
+    return _chain(stages, logits, scratch.part(scratch.size, "a search"))
+
+
+def lower_penalize(logits: Tensor, penalties: Penalties) -> Dispatch:
+    """Takes the penalties that stand in the state off one row of logits."""
+    parameters = pack_params(
+        "penalize",
+        x=logits.offset,
+        vocabulary=logits.width,
+        repeat=penalties.repeat,
+        presence=penalties.presence,
+        frequency=penalties.frequency,
+    )
+    groups = launches.thread_groups("penalize", len(penalties.counts))
+    return Dispatch("penalize", parameters, groups, 0, (logits.region,), (logits.region,))
+
+
+def _chain(stages: Sequence[SearchStage], logits: Tensor, lists: Region) -> list[Dispatch]:
+    """Each stage reads what the one before it wrote, so all of the scratch counts as touched."""
+    return [
+        Dispatch(
+            stage.kernel,
+            pack_params(stage.kernel, **stage.params),
+            stage.groups,
+            0,
+            (logits.region, lists),
+            (lists, PICKS),
+        )
+        for stage in stages
+    ]

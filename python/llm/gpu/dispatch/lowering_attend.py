@@ -1,0 +1,69 @@
+"""Attention -> dispatches: one, or one for parts of the cells and one that joins them."""
+
+from llm.gpu.dispatch.dispatches import Dispatch, Scratch
+from llm.gpu.dispatch.launches_attend import AttendDevice, plan_attend
+from llm.gpu.kernels.variants import pack_params
+from llm.gpu.operations import Attend
+from llm.gpu.tape import Tape
+
+
+def attend_scratch_floats(tape: Tape, device: AttendDevice) -> int:
+    """Floats of scratch that the attention of a tape needs, recorded for as many rows or fewer."""
+    kinds = {_sizes(op): op.q.rows for op in tape.operations if isinstance(op, Attend)}
+    return max(
+        (
+            plan_attend(*sizes, rows, device).partial_floats
+            for sizes, most in kinds.items()
+            for rows in range(1, most + 1)
+        ),
+        default=0,
+    )
+
+
+class AttendLowering:
+    """See Lowering; `scratch` starts at a multiple of four floats."""
+
+    def __init__(self, scratch: Scratch, device: AttendDevice) -> None:
+        self._scratch = scratch
+        self._device = device
+
+    def lower(self, op: Attend) -> list[Dispatch]:
+        plan = plan_attend(*_sizes(op), op.q.rows, self._device)
+        source = {
+            "q": op.q.offset,
+            "q_stride": op.q.width,
+            "k_cache": op.cache.keys,
+            "v_cache": op.cache.values,
+            "heads": op.heads,
+            "kv_heads": op.kv_heads,
+            "window": op.window,
+        }
+        target = {"y": op.y.offset, "y_stride": op.y.width}
+        if plan.tile is None:
+            head_size = op.q.width // op.heads
+            packed = pack_params(plan.kernel, **source, **target, head_size=head_size)
+            return [Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, op.writes)]
+        start = self._scratch.start
+        packed = pack_params(plan.kernel, **source, **target, partials=start)
+        if plan.parts == 1:
+            return [Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, op.writes)]
+        partials = self._scratch.part(plan.partial_floats, "partial attention")
+        merge = pack_params(
+            "attend_merge",
+            **target,
+            partials=start,
+            heads=op.heads,
+            kv_heads=op.kv_heads,
+            head_size=plan.tile.head_size,
+            queries=plan.tile.queries,
+            n_parts=plan.parts,
+        )
+        return [
+            Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, (partials, *op.writes)),
+            Dispatch("attend_merge", merge, plan.merge_groups, 0, (partials,), op.writes),
+        ]
+
+
+def _sizes(op: Attend) -> tuple[int, int, int, int]:
+    """Heads, key/value heads, head size, window."""
+    return op.heads, op.kv_heads, op.q.width // op.heads, op.window

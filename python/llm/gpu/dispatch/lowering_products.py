@@ -1,0 +1,243 @@
+"""Matrix products -> dispatches. By matrices, x is first brought to float16, once for all products
+that read it, together with the norm or the gated unit before it; and sums over parts of k are added
+up afterwards. By lanes, weights and x are read through their addresses."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from llm.gpu import state
+from llm.gpu.device.placement import Layout
+from llm.gpu.dispatch.dispatches import Dispatch, Scratch
+from llm.gpu.dispatch.launches import thread_groups
+from llm.gpu.dispatch.launches_products import (
+    ProductPlan,
+    halves_floats,
+    most_parts_floats,
+    parts_floats,
+    plan_product,
+)
+from llm.gpu.kernels.matrix_tiles import MatrixTile
+from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.operations import (
+    FLOAT_BYTES,
+    Count,
+    GatedUnit,
+    MatMul,
+    Operation,
+    Region,
+    RMSNorm,
+    Tensor,
+)
+from llm.gpu.tape import Tape
+
+WORD = 4  # bytes
+SIDE_BY_SIDE = 3  # products whose parts have room beside each other: query, key and value
+
+
+def product_scratch_floats(tape: Tape, tiles: Sequence[MatrixTile]) -> int:
+    """Floats of scratch that the products of a tape of the most rows need."""
+    products = [op for op in tape.operations if isinstance(op, MatMul)]
+    if not tiles or not products:
+        return 0
+    halves = max(halves_floats(op.x.width, op.x.rows) for op in products)
+    return halves + SIDE_BY_SIDE * most_parts_floats(tiles)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where buffers begin, as kernels name it."""
+
+    work: int
+    shards: tuple[int, ...]  # of weights
+
+
+class ProductLowering:
+    """The products of one tape after the other; see Lowering.
+
+    `scratch` starts at a multiple of four floats: the float16 rows, then sums of parts.
+    `addresses`: of a device that has lanes; else None.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        scratch: Scratch,
+        tiles: Sequence[MatrixTile],
+        *,
+        is_cpu: bool,
+        addresses: Addresses | None = None,
+    ) -> None:
+        self._layout = layout
+        self._scratch = scratch
+        self._tiles = tiles
+        self._is_cpu = is_cpu
+        self._addresses = addresses
+        self._halved: Tensor | None = None  # whose float16 rows are in the scratch
+        self._sums_at = 0  # where in the scratch the sums of the next product may go
+
+    def begin(self) -> None:
+        """A new tape: nothing is in the scratch."""
+        self._halved = None
+
+    def notice(self, writes: Iterable[Region]) -> None:
+        """What an operation is about to write; float16 rows of it are out of date."""
+        if self._halved is not None and any(map(self._halved.region.overlaps, writes)):
+            self._halved = None
+
+    def absorb(self, op: RMSNorm | GatedUnit, later: Sequence[Operation]) -> Dispatch | None:
+        """`op` as float16 rows, where only products read it, and come next; else None."""
+        readers = _readers(op.y, later)
+        are_next = readers == list(later[: len(readers)])
+        if not readers or not are_next or not all(self._reads_halves(it, op.y) for it in readers):
+            return None
+        if isinstance(op, GatedUnit):
+            gated = {"up": op.up.offset, "activation": int(op.activation)}
+            return self._halve("halve_gated", op.gate, op.y, Count.ROWS, op.reads, **gated)
+        if op.residual is not None:
+            return None
+        placement = self._layout.placements[op.weight.name]
+        normed = {"norm": placement.planes[0], "eps": op.eps}
+        found = self._halve("halve_normed", op.x, op.y, op.count, op.reads, **normed)
+        return replace(found, shard=placement.shard)
+
+    def lower(self, op: MatMul) -> list[Dispatch]:
+        plan = self._plan(op)
+        if plan.by_lanes:
+            return [self._by_lanes(op, plan)]
+        if plan.tile is None:
+            reads = op.reads
+            return [
+                self._product(op, plan, op.x.offset, op.y.offset, op.residual, reads, op.writes)
+            ]
+        halve = [] if self._halved == op.x else [self._halve_x(op)]
+        return [*halve, *self._multiply(op, plan)]
+
+    def _plan(self, op: MatMul) -> ProductPlan:
+        weight = op.weight
+        return plan_product(
+            weight.format.name,
+            weight.rows,
+            weight.columns,
+            op.x.rows,
+            is_cpu=self._is_cpu,
+            has_lanes=self._addresses is not None,
+            tiles=self._tiles,
+        )
+
+    def _reads_halves(self, op: Operation, x: Tensor) -> bool:
+        """Whether it is a product by matrices that reads nothing of x but its float16 rows."""
+        if not isinstance(op, MatMul) or op.x != x or self._plan(op).tile is None:
+            return False
+        return op.residual is None or not op.residual.region.overlaps(x.region)
+
+    def _halve_x(self, op: MatMul) -> Dispatch:
+        return self._halve("halve_rows", op.x, op.x, op.count, (op.x.region,))
+
+    def _halve(
+        self,
+        kernel: str,
+        source: Tensor,
+        x: Tensor,
+        count: Count,
+        reads: tuple[Region, ...],
+        **fields: int | float,
+    ) -> Dispatch:
+        """The float16 rows of `x`, made from `source`."""
+        self._halved = x
+        self._sums_at = halves_floats(x.width, x.rows)
+        unused = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}
+        parameters = pack_params(
+            kernel,
+            width=x.width,
+            x=source.offset,
+            y=self._scratch.start,
+            count_at=int(count),
+            **{**unused, **fields},
+        )
+        return Dispatch(kernel, parameters, (x.rows, 1, 1), 0, reads, (self._rows_of(x),))
+
+    def _multiply(self, op: MatMul, plan: ProductPlan) -> list[Dispatch]:
+        rows, start = self._rows_of(op.x), self._scratch.start
+        size = parts_floats(op.y.width, op.y.rows, plan.parts)
+        if size == 0:
+            reads = (rows, *op.reads[1:])
+            return [self._product(op, plan, start, op.y.offset, op.residual, reads, op.writes)]
+        if self._sums_at + size > self._scratch.size:
+            self._sums_at = halves_floats(op.x.width, op.x.rows)
+        sums = self._scratch.part(size, "the sums of a product", self._sums_at)
+        self._sums_at += size
+        sums_at = sums.start // FLOAT_BYTES
+        parameters = pack_params(
+            "sum_parts",
+            parts=sums_at,
+            y=op.y.offset,
+            residual=_offset(op.residual),
+            n_parts=plan.parts,
+            width=op.y.width,
+            count_at=int(op.count),
+        )
+        groups = thread_groups("sum_parts", op.y.rows * op.y.width)
+        return [
+            self._product(op, plan, start, sums_at, None, (rows,), (sums,)),
+            Dispatch("sum_parts", parameters, groups, 0, (sums, *op.reads[1:]), op.writes),
+        ]
+
+    def _product(
+        self,
+        op: MatMul,
+        plan: ProductPlan,
+        x: int,
+        y: int,
+        residual: Tensor | None,
+        reads: tuple[Region, ...],
+        writes: tuple[Region, ...],
+    ) -> Dispatch:
+        placement = self._layout.placements[op.weight.name]
+        parameters = pack_params(
+            plan.kernel,
+            planes=placement.four_planes,
+            height=op.weight.rows,
+            width=op.weight.columns,
+            x=x,
+            y=y,
+            residual=_offset(residual),
+            count_at=int(op.count),
+            threads_per_row=plan.threads_per_row,
+        )
+        return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, reads, writes)
+
+    def _by_lanes(self, op: MatMul, plan: ProductPlan) -> Dispatch:
+        assert self._addresses is not None
+        placement = self._layout.placements[op.weight.name]
+        shard = self._addresses.shards[placement.shard]
+        planes = [words_of(shard + plane * WORD) for plane in placement.four_planes]
+        parameters = pack_params(
+            plan.kernel,
+            **dict(zip(("plane_x", "plane_y", "plane_z", "plane_w"), planes, strict=True)),
+            x=words_of(self._addresses.work + op.x.offset * WORD),
+            height=op.weight.rows,
+            width=op.weight.columns,
+            y=op.y.offset,
+            residual=_offset(op.residual),
+            count_at=int(op.count),
+            zero=0,
+        )
+        return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, op.reads, op.writes)
+
+    def _rows_of(self, x: Tensor) -> Region:
+        return self._scratch.part(halves_floats(x.width, x.rows), "float16 rows")
+
+
+def _readers(tensor: Tensor, later: Iterable[Operation]) -> list[Operation]:
+    """The operations that read any of the tensor, up to the one that writes all of it again."""
+    region, found = tensor.region, []
+    for op in later:
+        if any(map(region.overlaps, op.reads)):
+            found.append(op)
+        if any(write.covers(region) for write in op.writes):
+            break
+    return found
+
+
+def _offset(tensor: Tensor | None) -> int:
+    return state.NONE if tensor is None else tensor.offset

@@ -1,0 +1,1 @@
+"""The kernels: their variants, sizes and source."""

@@ -1,0 +1,366 @@
+"""Every kernel variant that the engine may ask for, and how its parameters are packed.
+
+Tests compile all of them and hold each `params` against the Params block of the GLSL. What a kernel
+computes stands in its header in shaders/; which kernel to launch, and how wide, in launches.py.
+"""
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
+from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+
+PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
+PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
+
+FORMAT_IDS = {"f32": 0, "f16": 1, "q5_0": 6, "q8_0": 8, "q4_k": 12, "q6_k": 14}
+
+Params = Mapping[str, str]  # name of a field -> its struct code: "4I", "I" or "f"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    source: str  # file in shaders/
+    group_size: int  # threads in a group
+    params: Params  # in the order of the GLSL block
+    defines: Mapping[str, int | str] = field(default_factory=dict)  # besides GROUP_SIZE
+
+    @property
+    def struct_format(self) -> str:
+        """The Params block as a struct format, padded to whole 16 bytes."""
+        fields = "<" + "".join(self.params.values())
+        padding = -struct.calcsize(fields) % PUSH_CONSTANT_ALIGNMENT
+        return f"{fields}{padding}x"
+
+
+PRODUCT: Params = {
+    "planes": "4I",
+    "height": "I",
+    "width": "I",
+    "x": "I",
+    "y": "I",
+    "residual": "I",
+    "count_at": "I",
+    "threads_per_row": "I",
+}
+PRODUCT_BY_LANES: Params = {
+    "plane_x": "2I",
+    "plane_y": "2I",
+    "plane_z": "2I",
+    "plane_w": "2I",
+    "x": "2I",
+    "height": "I",
+    "width": "I",
+    "y": "I",
+    "residual": "I",
+    "count_at": "I",
+    "zero": "I",
+}
+ATTEND: Params = {
+    "q": "I",
+    "q_stride": "I",
+    "y": "I",
+    "y_stride": "I",
+    "k_cache": "I",
+    "v_cache": "I",
+    "heads": "I",
+    "kv_heads": "I",
+    "head_size": "I",
+    "window": "I",
+}
+ATTEND_TILE: Params = {
+    "q": "I",
+    "q_stride": "I",
+    "y": "I",
+    "y_stride": "I",
+    "k_cache": "I",
+    "v_cache": "I",
+    "heads": "I",
+    "kv_heads": "I",
+    "window": "I",
+    "partials": "I",
+}
+SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
+
+MATVEC_COLUMNS = (1, 8)
+MATMUL_TILE_ROWS = 64
+MATMUL_TILE_COLUMNS = (32, 64)
+MATMUL_ROWS_COLUMNS = (1, 8, 16)
+MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
+LANES = 8  # of a subgroup, and rows of weights for it: lanes.glslh
+LANES_PARTS = (1, 2)  # of a row, decoded at once
+TOP_K_CHUNK = 1024
+
+
+def _halve(source: int) -> Kernel:
+    params = {
+        "width": "I",
+        "x": "I",
+        "y": "I",
+        "count_at": "I",
+        "up": "I",
+        "activation": "I",
+        "norm": "I",
+        "eps": "f",
+    }
+    return Kernel("halve_rows.comp", 256, params, {"SOURCE": source})
+
+
+def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
+    defines = {"COLUMNS": columns, "CELLS": cells, "PAIRS": pairs}
+    return Kernel("attend.comp", group_size, ATTEND, defines)
+
+
+def _embed(format_id: int) -> Kernel:
+    params = {"planes": "4I", "width": "I", "y": "I", "scale": "f"}
+    return Kernel("embed.comp", 64, params, {"FORMAT": format_id})
+
+
+KERNELS: dict[str, Kernel] = {
+    "rms_norm": Kernel(
+        "rms_norm.comp",
+        128,
+        {
+            "planes": "4I",
+            "width": "I",
+            "x": "I",
+            "y": "I",
+            "residual": "I",
+            "eps": "f",
+            "count_at": "I",
+        },
+    ),
+    "rotate": Kernel(
+        "rotate.comp",
+        64,
+        {
+            "norm": "I",
+            "table": "I",
+            "heads": "I",
+            "head_size": "I",
+            "turned": "I",
+            "pairing": "I",
+            "x": "I",
+            "stride": "I",
+            "eps": "f",
+            "scale": "f",
+        },
+    ),
+    "cache_store": Kernel(
+        "cache_store.comp",
+        64,
+        {"k": "I", "v": "I", "stride": "I", "width": "I", "k_cache": "I", "v_cache": "I"},
+    ),
+    "attend_rows_2": _attend(32, 2, cells=4, pairs=4),
+    "attend_rows_16": _attend(32, 16, cells=4, pairs=4),
+    "attend_merge": Kernel(
+        "attend_merge.comp",
+        64,
+        {
+            "partials": "I",
+            "y": "I",
+            "y_stride": "I",
+            "heads": "I",
+            "kv_heads": "I",
+            "head_size": "I",
+            "queries": "I",
+            "n_parts": "I",
+        },
+    ),
+    "gated_unit": Kernel(
+        "gated_unit.comp",
+        64,
+        {"gate": "I", "up": "I", "y": "I", "width": "I", "activation": "I"},
+    ),
+    "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
+    "penalize": Kernel(
+        "penalize.comp",
+        64,
+        {"x": "I", "vocabulary": "I", "repeat": "f", "presence": "f", "frequency": "f"},
+    ),
+    "argmax": Kernel(
+        "argmax.comp",
+        128,
+        {"values": "I", "ids": "I", "count": "I", "chunk": "I", **SEARCH_OUTPUT},
+    ),
+    "segment_max": Kernel(
+        "segment_max.comp", 64, {"values": "I", "count": "I", "n_segments": "I", "maxima": "I"}
+    ),
+    "probe_subgroups": Kernel("probe_subgroups.comp", 128, {}),
+    "probe_integer_dot": Kernel("probe_integer_dot.comp", 64, {}, {"HAS_INTEGER_DOT": 1}),
+    "probe_lanes": Kernel("probe_lanes.comp", LANES, {"values": "2I"}, {"WEIGHT_ADDRESSES": 1}),
+    "halve_rows": _halve(0),
+    "halve_gated": _halve(1),
+    "halve_normed": _halve(2),
+    "sum_parts": Kernel(
+        "sum_parts.comp",
+        256,
+        {
+            "parts": "I",
+            "y": "I",
+            "residual": "I",
+            "n_parts": "I",
+            "width": "I",
+            "count_at": "I",
+        },
+    ),
+    "top_k": Kernel(
+        "top_k.comp",
+        256,
+        {
+            "values": "I",
+            "ids": "I",
+            "count": "I",
+            "k": "I",
+            "threshold": "I",
+            **SEARCH_OUTPUT,
+        },
+        {"CHUNK": TOP_K_CHUNK},
+    ),
+}
+for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
+    KERNELS[f"probe_matrices_{_size}"] = Kernel("probe_matrices.comp", _size, {})
+for _name, _id in FORMAT_IDS.items():
+    KERNELS[f"embed_{_name}"] = _embed(_id)
+    for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
+        KERNELS[_tile.kernel(_name)] = Kernel(
+            "matmul_matrix.comp",
+            _tile.group_size,
+            PRODUCT,
+            {
+                "FORMAT": _id,
+                "TILE_ROWS": _tile.rows,
+                "TILE_COLUMNS": _tile.columns,
+                "SUB_ROWS": _tile.sub_rows,
+                "SUB_COLUMNS": _tile.sub_columns,
+            },
+        )
+    for _columns in MATMUL_TILE_COLUMNS:
+        KERNELS[f"matmul_{_name}_{_columns}"] = Kernel(
+            "matmul.comp",
+            MATMUL_TILE_ROWS * _columns // 16,
+            PRODUCT,
+            {"FORMAT": _id, "TILE_ROWS": MATMUL_TILE_ROWS, "TILE_COLUMNS": _columns},
+        )
+    for _columns in MATVEC_COLUMNS:
+        KERNELS[f"matvec_{_name}_{_columns}"] = Kernel(
+            "matvec.comp", 128, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}
+        )
+    for _columns in MATMUL_ROWS_COLUMNS:
+        KERNELS[f"matmul_rows_{_name}_{_columns}"] = Kernel(
+            "matmul_rows.comp",
+            8,
+            PRODUCT,
+            {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
+        )
+    for _parts in LANES_PARTS:
+        KERNELS[f"matvec_lanes_{_name}_{_parts}"] = Kernel(
+            "matvec_lanes.comp",
+            LANES,
+            PRODUCT_BY_LANES,
+            {"FORMAT": _id, "PARTS": _parts, "WEIGHT_ADDRESSES": 1},
+        )
+
+
+STEPS_SUBGROUPS = 16
+STEPS: Params = {
+    "n_steps": "I",
+    "first": "I",
+    "n_tokens": "I",
+    "spins": "I",
+    "best": "I",
+    "logits": "I",
+    "vocabulary": "I",
+    "maxima": "I",
+    "list": "I",
+}
+
+
+def steps_kernel(
+    *,
+    subgroup_size: int,
+    head_size: int,
+    group_heads: int,
+    input_size: int,
+    model_width: int,
+    formats: Iterable[str],
+    has_integer_dot: bool,
+    cases: Sequence[str],
+) -> Kernel:
+    """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
+    defines: dict[str, int | str] = {
+        "SUBGROUP_SIZE": subgroup_size,
+        "HEAD_SIZE": head_size,
+        "GROUP_HEADS": group_heads,
+        "INPUT_SIZE": input_size,
+        "MODEL_WIDTH": model_width,
+        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+        **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
+        "STEP_CASES": " ".join(
+            f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
+        ),
+    }
+    return Kernel("steps.comp", STEPS_SUBGROUPS * subgroup_size, STEPS, defines)
+
+
+# Its sizes and cases are a model's; these stand for all in tests.
+STEP_CASES = (
+    "run_attend(position, 512u, 1u, false, 128u, true);",
+    "run_attend(position, 0u, 8u, true, 64u, false);",
+    *(
+        f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
+        "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
+        f"multiply_{name}(share_0, 1u, 640u, 2u, 2u, OUTPUT_GATED, 1u, best); "
+        "plain_input(2048u); gated_input(2048u, 0u); normed_input(640u, INPUT_ADD); "
+        f"multiply_{name}(next_share(1u, 3u, false), 3u, 2048u, 5u, 1u, OUTPUT_BEST, 0u, best); "
+        "leave_best(best);"
+        for name in FORMAT_IDS
+    ),
+)
+for _name, _dot in (("steps", True), ("steps_plain", False)):
+    KERNELS[_name] = steps_kernel(
+        subgroup_size=32,
+        head_size=256,
+        group_heads=4,
+        input_size=2048,
+        model_width=640,
+        formats=FORMAT_IDS,
+        has_integer_dot=_dot,
+        cases=STEP_CASES,
+    )
+
+
+def add_attend_tile(tile: AttendTile) -> str:
+    """Puts the kernel of a tile, which has a model's head size, into the table; its name."""
+    kernel = Kernel(tile.source, tile.group_size, ATTEND_TILE, tile.defines)
+    KERNELS.setdefault(tile.kernel, kernel)
+    return tile.kernel
+
+
+for _attend_tile in SAMPLE_TILES:
+    add_attend_tile(_attend_tile)
+
+
+def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
+    """The push constant block of kernel `name`; each field of its params exactly once.
+
+    A field of four words takes a tuple of four. KeyError and TypeError are our own mistakes.
+    """
+    kernel = KERNELS[name]
+    unknown = fields.keys() - kernel.params.keys()
+    if unknown:
+        raise TypeError(f"kernel {name} has no parameter {', '.join(sorted(unknown))}")
+    values: list[int | float] = []
+    for field_name in kernel.params:
+        value = fields[field_name]
+        if isinstance(value, tuple):
+            values.extend(value)
+        else:
+            values.append(value)
+    return struct.pack(kernel.struct_format, *values)
+
+
+def words_of(address: int) -> tuple[int, int]:
+    """A device address as a field of two words, the lower first."""
+    return address & 0xFFFFFFFF, address >> 32

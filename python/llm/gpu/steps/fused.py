@@ -1,0 +1,211 @@
+"""One token as fused steps: five dispatches a layer where the operations would be seventeen.
+
+Steps read the weights through their device addresses, so that a model may have any number of weight
+buffers. Prompts, and models or devices that the steps do not fit, run an operation a dispatch.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from llm.errors import DeviceError
+from llm.files.gguf import GgufFile
+from llm.gpu import state
+from llm.gpu.device.probes import probe
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.dispatch.executor import WORD, DispatchExecutor
+from llm.gpu.kernels.shader_source import expand_kernel
+from llm.gpu.kernels.variants import Kernel, pack_params
+from llm.gpu.operations import Tensor, Weight
+from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
+from llm.gpu.program import Batch, Floats, Program, not_finite
+from llm.gpu.steps.fusion import NoStepError, fuse
+from llm.gpu.steps.step_sizes import StepSizes
+from llm.gpu.steps.steps import STEP_WORDS, Grid, Step, Words
+
+STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
+REPEATS = 32  # of a step that is timed
+
+
+class FusedExecutor(DispatchExecutor):
+    """See `Executor`. As good as a dispatch executor where steps do not fit."""
+
+    def __init__(self, program: Program, device: RenderingDevice) -> None:
+        self._sizes = _sizes_of(program)
+        super().__init__(program, device, self._sizes.scratch_floats if self._sizes else 0)
+        self._grid: Grid | None = None  # that the kernel was made for
+        self._groups = 0  # that run a step; 0: no steps
+        self._cases: list[str] = []
+        self._source: tuple[str, str] | None = None  # the kernel's name and GLSL
+        self._pipeline: Any = None
+        self._shader: Any = None
+        self._addresses: list[int] = []  # of the weight buffers
+        self._steps: list[Step] = []
+        self._step_set: Any = None
+
+    @classmethod
+    def load(
+        cls, program: Program, file: GgufFile, device: RenderingDevice
+    ) -> Generator[float, None, DispatchExecutor]:
+        executor = yield from super().load(program, file, device)
+        assert isinstance(executor, FusedExecutor)
+        try:
+            executor._prepare()
+        except BaseException:
+            executor.close()
+            raise
+        return executor
+
+    def run(self, batch: Batch) -> None:
+        if not self._groups or not len(batch.tokens) == len(batch.outputs) == 1:
+            super().run(batch)
+            return
+        self._logits = self._tape(1, 1).logits
+        self._write_state(batch)
+        self._play_steps()
+
+    def profile(self, batch: Batch) -> RunProfile:
+        if not self._groups or len(batch.tokens) != 1:
+            return super().profile(batch)
+        self.run(batch)
+        self._device.finish()
+        kinds: dict[str, list[Words]] = {}
+        for step, words in zip(self._steps, self._packed(), strict=True):
+            kinds.setdefault(step.label, []).append(words)
+        times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
+        return make_profile(len(self._steps), times)
+
+    def _read_floats(self, tensor: Tensor) -> Floats:
+        """NumericError where a step met NaN or infinity: integers hide them from the logits."""
+        if self._read_state()[state.NON_FINITE]:
+            raise not_finite("some")
+        return super()._read_floats(tensor)
+
+    def _time_steps(self, label: str, words: Words) -> WorkTime:
+        buffer, uniform_set = self._upload_steps(words)
+        rows = self._rows_of_steps(uniform_set, len(words))
+        seconds = seconds_of(self._device, rows * REPEATS)
+        self._device.free(buffer)
+        return WorkTime(label, len(words), seconds / (len(words) * REPEATS) * 1e6)
+
+    def _start_kernels(self) -> list[str]:
+        kernel = self._kernel()
+        if kernel is not None:
+            self._source = f"steps {sorted(kernel.defines.items())}", expand_kernel(kernel)
+            self._device.compile(*self._source)  # the longest of all
+        return super()._start_kernels()
+
+    def _kernel(self) -> Kernel | None:
+        """The kernel that runs the steps, which are then known; None where the device has none."""
+        if self._sizes is None or not self._device.has_addresses:
+            return None
+        size = probe(self._device, "probe_subgroups")
+        if size == 0:
+            return None
+        self._grid = Grid(STEP_GROUPS, size)
+        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
+        self._cases = list(dict.fromkeys(step.case(self._grid) for step in self._steps))
+        return self._sizes.kernel(
+            size,
+            self._device.shared_memory,
+            self._cases,
+            has_integer_dot=probe(self._device, "probe_integer_dot") == 1,
+        )
+
+    def _prepare(self) -> None:
+        """Packs the steps."""
+        if self._source is None:
+            return
+        try:
+            self._pipeline = self._device.pipeline(*self._source)
+        except DeviceError:
+            return  # a driver that cannot make it still runs operations
+        self._shader = self._device.shader(self._source[0])
+        self._addresses = [self._device.address(shard) for shard in self._shards]
+        self._use_groups(STEP_GROUPS)
+
+    def _packed(self) -> list[Words]:
+        assert self._grid is not None
+        grid, groups = self._grid, self._groups
+        return [
+            step.pack(1 + self._cases.index(step.case(grid)), self._locate, grid, groups)
+            for step in self._steps
+        ]
+
+    def _use_groups(self, groups: int) -> None:
+        """Packs the steps for so many groups."""
+        self._groups = groups
+        buffer, self._step_set = self._upload_steps(np.stack(self._packed()))
+        self._buffers.append(buffer)
+        self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
+
+    def _locate(self, weight: Weight) -> list[int]:
+        placement = self._layout.placements[weight.name]
+        return [self._addresses[placement.shard] + plane * WORD for plane in placement.planes]
+
+    def _upload_steps(self, words: Words) -> tuple[Any, Any]:
+        """A buffer of steps, and the uniform set with it."""
+        buffer = self._device.buffer(words.nbytes, "the steps")
+        data = self._device.staging(words.nbytes)
+        data.view()[:] = words.tobytes()
+        self._device.write(buffer, 0, data, words.nbytes)
+        shard = self._shards[0]
+        bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, buffer]
+        return buffer, self._device.uniform_set(bindings, self._shader)
+
+    def _play_steps(self) -> None:
+        key = ("steps", 1, 1)
+        table = self._tables.get(key)
+        if table is None:
+            rows = self._rows_of_steps(self._step_set, len(self._steps))
+            table = self._tables[key] = self._device.table(rows)
+        self._device.play(table)
+
+    def _rows_of_steps(self, uniform_set: Any, count: int) -> list[tuple[Any, ...]]:
+        """A dispatch for each step; each waits for the one before it."""
+        return [
+            self._row_of(uniform_set, count, 1, self._groups, 0, first=number)
+            for number in range(count)
+        ]
+
+    def _row_of(
+        self,
+        uniform_set: Any,
+        n_steps: int,
+        n_tokens: int,
+        groups: int,
+        spins: int,
+        *,
+        first: int = state.NONE,
+    ) -> tuple[Any, ...]:
+        """A dispatch of the kernel; of one step where `first` is given."""
+        assert self._sizes is not None
+        logits = self._tape(1, 1).logits
+        assert logits is not None
+        maxima, candidates = self._sizes.sample_lists(self._scratch.start)
+        parameters = pack_params(
+            "steps",
+            n_steps=n_steps,
+            first=first,
+            n_tokens=n_tokens,
+            spins=spins,
+            best=self._sizes.best(self._scratch.start),
+            logits=logits.offset,
+            vocabulary=logits.width,
+            maxima=maxima,
+            list=candidates,
+        )
+        return self._pipeline, uniform_set, parameters, (groups, 1, 1), first not in (0, state.NONE)
+
+
+def _sizes_of(program: Program) -> StepSizes | None:
+    try:
+        return StepSizes(program.record(1, 1))
+    except NoStepError:
+        return None
+
+
+def nothing_steps(count: int) -> Words:
+    """Steps that are only their barrier."""
+    return np.zeros((count, STEP_WORDS), np.uint32)

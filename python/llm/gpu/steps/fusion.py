@@ -1,0 +1,189 @@
+"""A tape for one token -> the steps of the steps kernel.
+
+Knows which runs of operations one step does: a norm (with what is added before it) goes into the
+products that read it, products of one input go together, a gate into its products, rotation and
+storing into the attention.
+"""
+
+from dataclasses import dataclass, field
+
+from llm.gpu.operations import (
+    Attend,
+    CacheStore,
+    Embed,
+    GatedUnit,
+    MatMul,
+    Operation,
+    RMSNorm,
+    Rotate,
+    SelectRows,
+    Tensor,
+)
+from llm.gpu.steps.steps import MAX_SEGMENTS, Attention, Epilogue, Product, Prologue, Step
+from llm.gpu.tape import Tape
+
+
+class NoStepError(Exception):
+    """The architecture does something that the steps kernel has no step for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepScratch:
+    """Where the steps leave what only they need, in floats of the work buffer."""
+
+    stream: Tensor  # as wide as the model: the residual stream goes here and back by turns
+    partials: int  # of attention
+    n_parts: int  # most of them for a head
+
+
+def fuse(tape: Tape, scratch: StepScratch) -> list[Step]:
+    """Raises NoStepError at an operation that fits no step."""
+    return _Fusion(tape, scratch).steps()
+
+
+@dataclass(slots=True)
+class _Fusion:
+    tape: Tape
+    scratch: StepScratch
+    at: int = 0  # the next operation
+    made: list[Step] = field(default_factory=list)
+    home: Tensor | None = None  # where the tape has the residual stream
+    x: Tensor | None = None  # where it is now
+    gate: GatedUnit | None = None  # that the next product's input needs
+
+    def steps(self) -> list[Step]:
+        while (op := self._next()) is not None:
+            if isinstance(op, Rotate):
+                self.made.append(self._attention())
+                continue
+            product, x = self._product(op)
+            self._take_products(product, x)
+            if product.outputs[-1] == self.tape.logits:
+                product.epilogue = Epilogue.BEST
+            self.made.append(product)
+        if self.gate is not None:
+            raise NoStepError("a gated unit that no product reads")
+        return self.made
+
+    def _next(self) -> Operation | None:
+        return self.tape.operations[self.at] if self.at < len(self.tape.operations) else None
+
+    def _product(self, op: Operation) -> tuple[Product, Tensor]:
+        """A step without its matrices yet: how it makes its input, and where the tape has that."""
+        if isinstance(op, Embed):
+            product = Product(Prologue.EMBED, op.y.width, [], [], x_out=op.y)
+            product.embedding, product.scale = op.weight, op.scale
+            self.home = self.x = op.y
+            self.at += 1
+            return product, self._take_norm(product)
+        if isinstance(op, RMSNorm) and op.residual is not None:
+            if not op.residual == op.y == self.home:
+                raise NoStepError("a norm adds to the residual stream")
+            self.at += 1
+            return self._sum(op)
+        if isinstance(op, RMSNorm | SelectRows):
+            product = Product(Prologue.NORM, op.x.width, [], [], x=self.x)
+            return product, self._take_norm(product)
+        if isinstance(op, MatMul) and self.gate is not None and op.x == self.gate.y:
+            gate, self.gate = self.gate, None
+            product = Product(Prologue.GATED, op.x.width, [], [], x=gate.gate, y=gate.up)
+            product.activation = gate.activation
+            return product, op.x
+        if isinstance(op, MatMul) and op.x != self.home:
+            return Product(Prologue.PLAIN, op.x.width, [], [], x=op.x), op.x
+        raise NoStepError(f"no step does {type(op).__name__} here")
+
+    def _sum(self, op: RMSNorm) -> tuple[Product, Tensor]:
+        assert self.x is not None
+        assert self.home is not None
+        kept = self.home if self.x == self.scratch.stream else self.scratch.stream
+        product = Product(Prologue.ADD_NORM, op.x.width, [], [], x=self.x, y=op.x, x_out=kept)
+        product.post_norm = op.weight
+        self.x = kept
+        normed = self._take_norm(product)
+        if op.eps != product.eps:
+            raise NoStepError("the norms of a step should have one eps")
+        return product, normed
+
+    def _take_norm(self, product: Product) -> Tensor:
+        """Where the tape has what the norm leaves."""
+        x = self.home
+        select = self._next()
+        if isinstance(select, SelectRows) and select.x == x:
+            x = select.y  # the only row
+            self.at += 1
+        norm = self._next()
+        if not isinstance(norm, RMSNorm) or norm.residual is not None or norm.x != x:
+            raise NoStepError(
+                f"a norm of the residual stream should follow, not {type(norm).__name__}"
+            )
+        product.norm, product.eps = norm.weight, norm.eps
+        self.at += 1
+        return norm.y
+
+    def _take_products(self, product: Product, x: Tensor) -> None:
+        while isinstance(op := self._next(), MatMul) and op.x == x:
+            product.weights.append(op.weight)
+            product.outputs.append(op.y if op.residual is None else self._stream(op, product))
+            self.at += 1
+        if product.epilogue is Epilogue.ADD and len(product.weights) > 1:
+            raise NoStepError("a product that adds to the residual stream is a step of its own")
+        if len(product.weights) > MAX_SEGMENTS:
+            raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
+        if not product.weights:
+            raise NoStepError(f"a product of the norm should follow, not {type(op).__name__}")
+        if isinstance(op, GatedUnit):
+            self._take_gate(op, product)
+
+    def _stream(self, op: MatMul, product: Product) -> Tensor:
+        """Where a product adds to the residual stream."""
+        if not op.residual == op.y == self.home or self.x is None:
+            raise NoStepError("a product with a residual adds to the residual stream")
+        if product.norm is not None:
+            raise NoStepError("a product adds to the residual stream that other groups still read")
+        product.epilogue = Epilogue.ADD
+        return self.x
+
+    def _take_gate(self, gate: GatedUnit, product: Product) -> None:
+        if [gate.gate, gate.up] != product.outputs:
+            raise NoStepError("a gated unit should follow its two products")
+        self.at += 1
+        if product.weights[0].format != product.weights[1].format:
+            self.gate = gate
+            return
+        product.epilogue, product.activation = Epilogue.GATED, gate.activation
+        product.outputs[0] = gate.y
+
+    def _attention(self) -> Attention:
+        four = self.tape.operations[self.at : self.at + 4]
+        if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
+            raise NoStepError("attention should be two rotations, a store and the sums")
+        q, k, store, attend = four
+        assert isinstance(q, Rotate)
+        assert isinstance(k, Rotate)
+        assert isinstance(store, CacheStore)
+        assert isinstance(attend, Attend)
+        if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
+            raise NoStepError("attention should be of the queries, keys and cells before it")
+        if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
+            raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+        if q.turned % 4:
+            raise NoStepError(f"{q.turned} rotated values of a head; steps take fours")
+        self.at += 4
+        return Attention(
+            q=q.x,
+            k=k.x,
+            v=store.v,
+            y=attend.y,
+            q_norm=q.norm,
+            k_norm=k.norm,
+            table=q.table,
+            pairing=q.pairing,
+            eps=q.eps,
+            scale=q.scale,
+            cache=store.cache,
+            kv_heads=attend.kv_heads,
+            window=attend.window,
+            partials=self.scratch.partials,
+            n_parts=self.scratch.n_parts,
+        )

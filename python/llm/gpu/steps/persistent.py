@@ -1,0 +1,157 @@
+"""The persistent executor: one dispatch for one token, or for many, where the device allows it.
+
+Groups of the steps kernel stay resident and meet at a barrier of our own between steps, a
+microsecond where a dispatch with a barrier costs five. Source of the idea: Hazy Research 2025, a
+megakernel for Llama-1B.
+"""
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+from llm.gpu import state
+from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.penalties import Penalties
+from llm.gpu.profile import WorkTime, seconds_of
+from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
+from llm.gpu.sampler import Sampler
+from llm.gpu.steps.fused import FusedExecutor, nothing_steps
+from llm.gpu.steps.residency import resident_groups
+from llm.gpu.steps.steps import Words
+
+PROBE_STEPS = 8
+PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
+SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
+TOKENS_A_SUBMIT = 8  # at most: more would gain 3 % and make answers come in bursts
+SUBMIT_SECONDS = 0.1  # of a submit at most: drivers end one after about 2 s
+FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is
+
+
+class PersistentExecutor(FusedExecutor):
+    """See `Executor`. A fused executor where the groups do not run together."""
+
+    def __init__(self, program: Program, device: RenderingDevice) -> None:
+        super().__init__(program, device)
+        self._is_resident = False
+        self._batch = Batch((), (), ())
+        self._is_settled = True  # nothing of the last run can still go wrong
+
+    def run(self, batch: Batch) -> None:
+        self._batch = batch
+        self._is_settled = not (self._is_resident and len(batch.tokens) == len(batch.outputs) == 1)
+        if self._is_settled:
+            super().run(batch)
+        else:
+            self._logits = self._tape(1, 1).logits
+            self._write_state(batch)
+            self._play_tokens(1)
+
+    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+        is_plain = penalties is None or penalties.changes_nothing
+        if not self._is_settled and k == 1 and is_plain:
+            try:
+                return self._read_tokens(1)
+            except _GaveUpError:
+                self._fall_back()
+        self._settle()
+        return super().candidates(output, k, penalties)
+
+    def decode(
+        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+    ) -> list[int]:
+        found: list[int] = []
+        self._logits = self._tape(1, 1).logits
+        while self._is_resident and sampler.fits_device and len(found) < count:
+            n_tokens = min(self.ahead, count - len(found))
+            last = found[-1] if found else token
+            batch = Batch([last], [position + len(found)], [0])
+            self._write_state(batch, sampler, stops)
+            started = time.perf_counter()
+            self._play_tokens(n_tokens)
+            try:
+                made = self._read_tokens(n_tokens).ids.tolist()
+            except _GaveUpError:
+                self._fall_back()
+                break
+            seconds = (time.perf_counter() - started) / len(made)
+            self.ahead = max(1, min(TOKENS_A_SUBMIT, int(SUBMIT_SECONDS / seconds)))
+            if made[-1] == state.NONE:  # the draw failed; the logits are there
+                best = super().candidates(0, sampler.candidates, None)
+                made[-1] = int(best.ids[sampler.choose(best.logits, position + len(found + made))])
+            found += until_stop(made, stops)
+            if found[-1] in stops:
+                return found
+        if len(found) < count:
+            last = found[-1] if found else token
+            start = position + len(found)
+            found += super().decode(last, start, count - len(found), sampler, stops)
+        return found
+
+    def logits(self, outputs: int) -> Floats:
+        self._settle()
+        return super().logits(outputs)
+
+    def _time_steps(self, label: str, words: Words) -> WorkTime:
+        """Steps of one kind, in one dispatch, as often as TOKENS_A_SUBMIT tokens need them."""
+        if not self._is_resident:
+            return super()._time_steps(label, words)
+        buffer, uniform_set = self._upload_steps(words)
+        row = self._row_of(uniform_set, len(words), TOKENS_A_SUBMIT, self._groups, SPINS)
+        # the barriers count arrivals from 0 on
+        seconds = seconds_of(self._device, [row], lambda: self._write_state(self._batch))
+        self._device.free(buffer)
+        return WorkTime(label, len(words), seconds / (len(words) * TOKENS_A_SUBMIT) * 1e6)
+
+    def _read_tokens(self, count: int) -> Candidates:
+        """At most `count` tokens: fewer where a stop came."""
+        words = self._read_state()
+        if words[state.GAVE_UP]:
+            raise _GaveUpError
+        return self._picks_of(words, min(count, int(words[state.DECODED])))
+
+    def _settle(self) -> None:
+        """Makes sure that the logits of the last run are there."""
+        if not self._is_settled and self._read_state()[state.GAVE_UP]:
+            self._fall_back()
+            super().run(self._batch)
+        self._is_settled = True
+
+    def _fall_back(self) -> None:
+        """The groups did not run together after all: from here on one dispatch a step."""
+        self._is_resident = False
+        self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
+
+    def _play_tokens(self, n_tokens: int) -> None:
+        key = ("tokens", n_tokens, self._groups)
+        table = self._tables.get(key)
+        if table is None:
+            row = self._row_of(self._step_set, len(self._steps), n_tokens, self._groups, SPINS)
+            table = self._tables[key] = self._device.table([row])
+        self._device.play(table)
+
+    def _prepare(self) -> None:
+        """Finds how many groups are resident, and packs the steps for them."""
+        super()._prepare()
+        if not self._groups:
+            return
+        buffer, uniform_set = self._upload_steps(nothing_steps(PROBE_STEPS))
+        groups = resident_groups(lambda groups: self._meet(uniform_set, groups))
+        self._device.free(buffer)
+        if groups == 0:
+            return
+        self._use_groups(groups)
+        self._is_resident = True
+        self.name = "persistent"
+        self.ahead = FIRST_TOKENS
+
+    def _meet(self, uniform_set: Any, groups: int) -> bool:
+        self._write_state(Batch([0], [0], [0]))
+        row = self._row_of(uniform_set, PROBE_STEPS, 1, groups, PROBE_SPINS)
+        self._device.play(self._device.table([row]))
+        words = self._read_state()
+        return not words[state.GAVE_UP] and int(words[state.ARRIVALS]) == PROBE_STEPS * groups
+
+
+class _GaveUpError(Exception):
+    """A group did not come to a barrier in time."""

@@ -1,0 +1,102 @@
+"""What a tape asks of the steps kernel, and whether a device can give it."""
+
+from collections.abc import Sequence
+
+from llm.gpu.kernels.variants import STEPS_SUBGROUPS, Kernel, steps_kernel
+from llm.gpu.operations import Attend, Embed, Tensor
+from llm.gpu.sampler import LISTED, sample_scratch
+from llm.gpu.state import MAX_KV_HEADS
+from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
+from llm.gpu.steps.residency import MOST_GROUPS
+from llm.gpu.steps.steps import Product, Prologue
+from llm.gpu.tape import Tape
+
+MAX_PARTS = 32  # of the cells of a key/value head
+SMALL_SHARED = 6964  # bytes of the kernel's shared variables that no size of a model changes
+
+
+class StepSizes:
+    """Raises NoStepError where the kernel has no steps for what the architecture does."""
+
+    def __init__(self, tape: Tape) -> None:
+        attention = [op for op in tape.operations if isinstance(op, Attend)]
+        if not attention:
+            raise NoStepError("a tape without attention")
+        first, most = attention[0], max(op.kv_heads for op in attention)
+        if most > MAX_KV_HEADS:
+            raise NoStepError(f"{most} key/value heads; steps take {MAX_KV_HEADS}")
+        self.width = next(op.y.width for op in tape.operations if isinstance(op, Embed))
+        self.head_size = first.q.width // first.heads
+        self.group_heads = first.heads // first.kv_heads
+        if any(op.q.width // op.heads != self.head_size for op in attention):
+            raise NoStepError("heads of several sizes")
+        if any(op.heads // op.kv_heads != self.group_heads for op in attention):
+            raise NoStepError("several numbers of query heads to a key/value head")
+        self.partial_floats = max(op.heads for op in attention) * MAX_PARTS * (self.head_size + 4)
+        steps = fuse(tape, self.scratch(0))
+        products = [step for step in steps if isinstance(step, Product)]
+        self.longest_input = max(step.width for step in products)
+        plain = (Prologue.PLAIN, Prologue.GATED)
+        self.longest_normed = max(step.width for step in products if step.prologue not in plain)
+        weights = [weight for step in products for weight in step.weights]
+        weights += [step.embedding for step in products if step.embedding is not None]
+        self.formats = {weight.format.name for weight in weights}
+
+    @property
+    def scratch_floats(self) -> int:
+        return self.sample_lists(0)[1] + 2 * LISTED
+
+    def scratch(self, start: int) -> StepScratch:
+        """From float `start` of the work buffer on."""
+        return StepScratch(
+            stream=Tensor(start, 1, self.width),
+            partials=start + self.width,
+            n_parts=MAX_PARTS,
+        )
+
+    def best(self, start: int) -> int:
+        """The float where each group leaves its best logit and that one's id."""
+        return start + self.width + self.partial_floats
+
+    def sample_lists(self, start: int) -> tuple[int, int]:
+        """The floats where the maxima of a draw lie, and the list of what it draws from."""
+        maxima = self.best(start) + 2 * MOST_GROUPS
+        return maxima, maxima + sample_scratch(MOST_GROUPS) - 2 * LISTED
+
+    def kernel(
+        self,
+        subgroup_size: int,
+        shared_memory: int,
+        cases: Sequence[str],
+        *,
+        has_integer_dot: bool,
+    ) -> Kernel | None:
+        """None where the kernel does not fit the model or the device (`shared_memory` in bytes)."""
+        if (
+            subgroup_size < 8
+            or self.head_size & (self.head_size - 1)
+            or self.head_size < 2 * max(subgroup_size, STEPS_SUBGROUPS)
+            or self.group_heads > STEPS_SUBGROUPS - 2
+        ):
+            return None
+        kernel = steps_kernel(
+            subgroup_size=subgroup_size,
+            head_size=self.head_size,
+            group_heads=self.group_heads,
+            input_size=self.longest_input,
+            model_width=self.longest_normed,
+            formats=self.formats,
+            has_integer_dot=has_integer_dot,
+            cases=cases,
+        )
+        return kernel if self._shared_bytes(subgroup_size) <= shared_memory else None
+
+    def _shared_bytes(self, subgroup_size: int) -> int:
+        lane_quads = max(1, self.head_size // 8 // subgroup_size)
+        tile_quads = 2 * STEPS_SUBGROUPS * subgroup_size * lane_quads
+        runs = -(-self.longest_input // 128) * 8
+        pool = 16 * max(2 * runs, tile_quads, self.longest_normed // 4)
+        tile_cells = tile_quads * 8 // self.head_size
+        heads = self.group_heads * 4 * (self.head_size + tile_cells + subgroup_size)
+        cell = 4 * self.head_size
+        return pool + 8 * runs + heads + cell + SMALL_SHARED

@@ -1,0 +1,115 @@
+"""Attention as dispatches: parts are joined after they are there, and fit the scratch."""
+
+import struct
+
+import pytest
+
+from llm.gpu.dispatch.dispatches import Dispatch, Scratch
+from llm.gpu.dispatch.hazards import HazardTracker
+from llm.gpu.dispatch.launches_attend import AttendDevice
+from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.kernels.variants import KERNELS
+from llm.gpu.operations import Attend, CacheSlab, Tensor
+from llm.gpu.tape import Tape
+
+MATRICES = AttendDevice(is_cpu=False, subgroup_size=32, shared_memory=48 * 1024)
+PLAIN = AttendDevice(is_cpu=False)
+SOFTWARE = AttendDevice(is_cpu=True)
+HEADS, KV_HEADS, HEAD_SIZE = 4, 1, 256
+ROWS = 200
+SLAB = CacheSlab(4096, 4096 + 2000 * 128, 2000, HEAD_SIZE)
+START = 8_000_000
+
+
+def operation(rows: int, window: int = 0) -> Attend:
+    width = HEADS * HEAD_SIZE
+    q, y = Tensor(40, rows, width), Tensor(1_000_000, rows, width)
+    return Attend(q, SLAB, y, HEADS, KV_HEADS, window)
+
+
+def lower(op: Attend, device: AttendDevice, size: int | None = None) -> list[Dispatch]:
+    if size is None:
+        size = attend_scratch_floats(Tape(op.q.rows, 1, [op]), device)
+    return AttendLowering(Scratch(START, size), device).lower(op)
+
+
+def fields_of(dispatch: Dispatch) -> dict[str, int]:
+    kernel = KERNELS[dispatch.kernel]
+    values = struct.unpack(kernel.struct_format, dispatch.parameters)
+    return dict(zip(kernel.params, values, strict=True))
+
+
+@pytest.mark.parametrize("device", [MATRICES, PLAIN])
+def test_parts_and_their_merge(device: AttendDevice) -> None:
+    op = operation(1)
+    attend, merge = lower(op, device)
+    tile = KERNELS[attend.kernel].defines
+    assert merge.kernel == "attend_merge"
+    assert attend.reads == op.reads
+    (partials,) = merge.reads
+    assert attend.writes == (partials, *op.writes)
+    assert merge.writes == op.writes
+    parts, across, down = attend.groups
+    assert across == KV_HEADS
+    floats = tile["QUERIES"] * (HEAD_SIZE + 2) + 4
+    assert partials.start == START * 4
+    assert partials.end - partials.start == 4 * parts * across * down * floats
+    source, target = fields_of(attend), fields_of(merge)
+    expected = {
+        "q": 40,
+        "q_stride": 1024,
+        "y": 1_000_000,
+        "y_stride": 1024,
+        "k_cache": SLAB.keys,
+        "v_cache": SLAB.values,
+        "heads": HEADS,
+        "kv_heads": KV_HEADS,
+        "window": 0,
+        "partials": START,
+    }
+    assert source == expected
+    same = ("y", "y_stride", "heads", "kv_heads", "partials")
+    assert {name: target[name] for name in same} == {name: source[name] for name in same}
+    assert target["head_size"] == HEAD_SIZE
+    assert target["queries"] == tile["QUERIES"]
+    assert target["n_parts"] == parts
+    threads = merge.groups[0] * KERNELS["attend_merge"].group_size
+    assert threads >= tile["QUERIES"] * HEAD_SIZE // 4
+    assert merge.groups[1:] == attend.groups[1:]
+
+
+def test_the_merge_waits_and_the_next_layer_too() -> None:
+    hazards = HazardTracker()
+    layers = [*lower(operation(1), MATRICES), *lower(operation(1), MATRICES)]
+    waits = [hazards.add(dispatch.reads, dispatch.writes) for dispatch in layers]
+    assert waits == [False, True, True, True]
+
+
+@pytest.mark.parametrize("device", [MATRICES, PLAIN, SOFTWARE])
+def test_one_dispatch_where_nothing_is_cut(device: AttendDevice) -> None:
+    op = operation(200, window=1)
+    (attend,) = lower(op, device)
+    assert attend.reads == op.reads
+    assert attend.writes == op.writes
+    fields = fields_of(attend)
+    assert (fields["window"], fields["heads"], fields["kv_heads"]) == (1, HEADS, KV_HEADS)
+    assert fields.get("head_size", HEAD_SIZE) == HEAD_SIZE
+
+
+@pytest.mark.parametrize("device", [MATRICES, PLAIN, SOFTWARE])
+def test_the_scratch_of_the_largest_tape_serves_smaller_ones(device: AttendDevice) -> None:
+    layers = [operation(ROWS), operation(ROWS, window=512)]
+    size = attend_scratch_floats(Tape(ROWS, 1, list(layers)), device)
+    assert (size == 0) == device.is_cpu
+    for rows in (1, 2, 8, 31, 64, 128, ROWS):
+        for window in (0, 512):
+            lower(operation(rows, window), device, size)
+
+
+def test_too_little_scratch() -> None:
+    with pytest.raises(ValueError, match="partial attention needs"):
+        lower(operation(1), MATRICES, 100)
+
+
+def test_a_tape_without_attention_needs_no_scratch() -> None:
+    assert attend_scratch_floats(Tape(ROWS, 1), MATRICES) == 0
