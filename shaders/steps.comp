@@ -33,6 +33,7 @@
 #define SHARED_BUFFER coherent
 #define WEIGHT_ADDRESSES
 #include "bindings.glslh"
+#include "gate.glslh"
 #include "integer_dot.glslh"
 #include "state.glslh"
 #include "weight_types.glslh"

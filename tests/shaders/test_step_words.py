@@ -94,7 +94,8 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["SEGMENT_PLANES"] + 8 <= GLSL["SEGMENT_WORDS"]
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
-    assert GLSL["ACTIVATION_SILU"] == Activation.SILU
+    gate = constants((INCLUDES / "gate.glslh").read_text(encoding="ascii"))
+    assert gate["ACTIVATION_SILU"] == Activation.SILU
 
 
 @pytest.mark.parametrize("prefix", ["INPUT_", "OUTPUT_"])
