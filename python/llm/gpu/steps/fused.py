@@ -42,6 +42,7 @@ class FusedExecutor(DispatchExecutor):
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
         self._steps: list[Step] = []
+        self._step_buffer: Any = None
         self._step_set: Any = None
 
     @classmethod
@@ -136,8 +137,12 @@ class FusedExecutor(DispatchExecutor):
     def _use_groups(self, groups: int) -> None:
         """Packs the steps for so many groups."""
         self._groups = groups
-        buffer, self._step_set = self._upload_steps(np.stack(self._packed()))
-        self._buffers.append(buffer)
+        if self._step_buffer is not None:
+            self._buffers.remove(self._step_buffer)
+            self._device.free(self._step_buffer)  # and with it its set
+        packed = np.stack(self._packed())
+        self._step_buffer, self._step_set = self._upload_steps(packed)
+        self._buffers.append(self._step_buffer)
         self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
 
     def _locate(self, weight: Weight) -> list[int]:
