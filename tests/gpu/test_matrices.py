@@ -198,7 +198,7 @@ class OtherInterface:
 
 def test_without_a_loader(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vulkan, "LOADERS", ("libnowhere.so.1",))
-    assert vulkan.device_extensions(0) == frozenset()
+    assert vulkan.device_extensions(0, 0) == frozenset()
 
 
 def test_usable_tiles(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ COMPUTE_STAGE = 4  # RenderingDevice.SHADER_STAGE_COMPUTE
 DEVICE_ADDRESS = 1  # RenderingDevice.BUFFER_CREATION_DEVICE_ADDRESS_BIT
 SUPPORTS_ADDRESSES = 6  # RenderingDevice.SUPPORTS_BUFFER_DEVICE_ADDRESS
 PHYSICAL_DEVICE = 1  # RenderingDevice.DRIVER_RESOURCE_PHYSICAL_DEVICE
+INSTANCE = 2  # RenderingDevice.DRIVER_RESOURCE_TOPMOST_OBJECT: with Vulkan, its VkInstance
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader")
 MAX_BUFFER_BYTES = 1 << 30  # a safe storage range on every desktop driver
 COMPILERS = min(4, os.cpu_count() or 1)  # threads; more gained nothing on 16 cores
@@ -53,8 +54,11 @@ class RenderingDevice:
         Godot runs on another interface."""
         if RenderingServer.get_current_rendering_driver_name() != "vulkan":
             return frozenset()
-        handle = self._device.get_driver_resource(PHYSICAL_DEVICE, godot.RID(), 0)
-        return device_extensions(int(handle))
+        instance, physical_device = (
+            int(self._device.get_driver_resource(kind, godot.RID(), 0))
+            for kind in (INSTANCE, PHYSICAL_DEVICE)
+        )
+        return device_extensions(instance, physical_device)
 
     def buffer(self, size: int, what: str, *, addressed: bool = False) -> Any:
         """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused.

@@ -15,19 +15,22 @@ class _ExtensionProperties(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char * NAME_BYTES), ("version", ctypes.c_uint32))
 
 
-def device_extensions(physical_device: int) -> frozenset[str]:
-    """Names of the extensions of a VkPhysicalDevice; empty where there is no loader."""
-    loader = _loader()
-    if loader is None:
+_ENUMERATE_EXTENSIONS = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint32),
+    ctypes.POINTER(_ExtensionProperties),
+)
+
+
+def device_extensions(instance: int, physical_device: int) -> frozenset[str]:
+    """Names of the extensions of a VkPhysicalDevice made by a VkInstance; empty where there is no
+    loader."""
+    address = _function_address(instance, b"vkEnumerateDeviceExtensionProperties")
+    if address is None:
         return frozenset()
-    enumerate_extensions = loader.vkEnumerateDeviceExtensionProperties
-    enumerate_extensions.argtypes = (
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.POINTER(ctypes.c_uint32),
-        ctypes.POINTER(_ExtensionProperties),
-    )
-    enumerate_extensions.restype = ctypes.c_int32
+    enumerate_extensions = _ENUMERATE_EXTENSIONS(address)
     count = ctypes.c_uint32()
     if enumerate_extensions(physical_device, None, ctypes.byref(count), None):
         return frozenset()
@@ -35,6 +38,18 @@ def device_extensions(physical_device: int) -> frozenset[str]:
     if enumerate_extensions(physical_device, None, ctypes.byref(count), found):
         return frozenset()
     return frozenset(properties.name.decode("ascii") for properties in found[: count.value])
+
+
+def _function_address(instance: int, name: bytes) -> int | None:
+    """A layer or a wrapped loader may export nothing but vkGetInstanceProcAddr."""
+    loader = _loader()
+    if loader is None:
+        return None
+    ask = loader.vkGetInstanceProcAddr
+    ask.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    ask.restype = ctypes.c_void_p
+    address: int | None = ask(instance, name)
+    return address
 
 
 def _loader() -> ctypes.CDLL | None:
