@@ -1,7 +1,7 @@
 // Runs fused steps for one token of one sequence: one step a dispatch, or, with all groups resident,
 // many tokens in one dispatch, where groups read the steps from a buffer and meet at a grid barrier
-// after each. Tokens are then picked as the state says, up to a stop. The logits of the last token stay in
-// work.
+// after each. The last steps then pick the next token, up to a stop. The logits of the last token stay
+// in work.
 //
 // A product step makes its input, each group for itself, as 16-bit integers in shared memory; then
 // the lanes of a subgroup share rows of the weights. An attention step rotates the new query and
@@ -61,6 +61,10 @@ params;
 const uint SUBGROUPS = GROUP_SIZE / SUBGROUP_SIZE;
 const float LOWEST = -3.0e38;
 
+uint token; // that the steps run for; these are the same in every thread
+uint position;
+uint n_decoded = 0u; // tokens of this dispatch
+
 #include "step_words.glslh"
 #include "step_shared.glslh"
 #include "grid_barrier.glslh"
@@ -69,32 +73,9 @@ const float LOWEST = -3.0e38;
 #include "step_sample.glslh"
 #include "step_product.glslh"
 #include "step_attend.glslh"
+#include "step_pick.glslh"
 
-// After a barrier behind the step that makes logits: the token at `position`, the same in every thread.
-// NONE where the draw fails. False where a group did not come to a barrier in between.
-bool pick_token(const uint position, const uint index, out uint token) {
-	uint value = 0u;
-	if (is_sampling()) {
-		sample_list(params.logits, params.vocabulary, params.maxima, params.list);
-		arrive();
-		if (!all_arrived(params.spins)) {
-			return false;
-		}
-		token = sample_draw(params.list, position);
-	} else {
-		const Best best = overall_best();
-		token = best.id;
-		value = floatBitsToUint(best.value);
-	}
-	if (gl_WorkGroupID.x == 0u && gl_LocalInvocationID.x == 0u) {
-		state[STATE_PICK_IDS + index] = token;
-		state[STATE_PICK_VALUES + index] = value;
-		state[STATE_DECODED] = index + 1u;
-	}
-	return true;
-}
-
-void run_step(const uint token, const uint position) {
+void run_step() {
 	switch (word(STEP_KIND)) {
 		STEP_CASES
 		default:
@@ -105,37 +86,45 @@ void run_step(const uint token, const uint position) {
 void main() {
 	if (gl_SubgroupSize != SUBGROUP_SIZE) {
 		state[STATE_GAVE_UP] = 1u;
-		return; // every group
 	}
-	uint token = state[STATE_TOKENS];
-	uint position = state[STATE_POSITIONS];
+	token = state[STATE_TOKENS];
+	position = state[STATE_POSITIONS];
 	const bool is_alone = params.first != NONE;
 	uint step = is_alone ? params.first : 0u;
 	read_step(0u, step);
 	read_step(1u, step + 1u < params.n_steps ? step + 1u : 0u);
+	if (gl_LocalInvocationID.x == 0u) {
+		has_stopped = 0u; // lists of steps without a pick go on
+		next_token = token;
+	}
 	barrier();
-	uint n_done = 0u;
-	while (n_done < params.n_tokens) {
-		run_step(token, position);
+	bool goes_on = gl_SubgroupSize == SUBGROUP_SIZE; // the same in all groups, but where one gave up
+	while (goes_on) {
+		run_step();
 		if (is_alone) {
-			return;
-		}
-		arrive();
-		const bool is_last = step + 1u == params.n_steps;
-		step = is_last ? 0u : step + 1u;
-		next_step();
-		if (gl_SubgroupID != 0u) {
-			read_step(step_slot == 2u ? 0u : step_slot + 1u, step + 1u < params.n_steps ? step + 1u : 0u);
-		}
-		if (!all_arrived(params.spins)) {
-			return; // the whole group
-		}
-		if (is_last) {
-			position++;
-			if (!pick_token(position, n_done, token) || token == NONE || is_stop(token)) {
-				return; // every group
+			goes_on = false;
+		} else {
+			const bool is_meeting = word(STEP_STAYS) == 0u;
+			if (is_meeting) {
+				arrive();
+			} else {
+				barrier();
 			}
-			n_done++;
+			const bool is_last = step + 1u == params.n_steps;
+			step = is_last ? 0u : step + 1u;
+			next_step();
+			if (gl_SubgroupID != 0u) {
+				read_step(step_slot == 2u ? 0u : step_slot + 1u, step + 1u < params.n_steps ? step + 1u : 0u);
+			}
+			if (is_meeting) {
+				goes_on = all_arrived(params.spins);
+			}
+			if (is_last) {
+				position++;
+				n_decoded++;
+				token = next_token;
+				goes_on = goes_on && has_stopped == 0u && n_decoded < params.n_tokens;
+			}
 		}
 	}
 }

@@ -17,12 +17,13 @@ from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import Kernel
 from llm.gpu.sampler import GREEDY, MOST_ON_DEVICE, Sampler
 from llm.gpu.steps import fused, persistent
-from llm.gpu.steps.persistent import TOKENS_A_SUBMIT, PersistentExecutor
+from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.step_sizes import StepSizes
 
 STEPS = 5 * LAYERS + 1  # of a token
 VOCABULARY = 1103  # more than a draw may list
 COUNT = 21
+TOKENS_A_SUBMIT = 8  # fewer than outside of tests
 POSITION = 40  # of the token that all answers begin after
 # After this one the likeliest tokens are many different ones.
 PROMPT = np.random.default_rng(44).integers(0, VOCABULARY, POSITION + 1).tolist()
@@ -38,6 +39,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def a_quick_device() -> Iterator[None]:
     """So that submits take as many tokens as they may, from the first on."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(persistent, "TOKENS_A_SUBMIT", TOKENS_A_SUBMIT)
         patch.setattr(persistent, "FIRST_TOKENS", TOKENS_A_SUBMIT)
         patch.setattr(persistent, "SUBMIT_SECONDS", 1e6)
         yield
@@ -82,9 +84,9 @@ def submits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     play = PersistentExecutor._play_tokens
 
-    def count(executor: PersistentExecutor, n_tokens: int) -> None:
+    def count(executor: PersistentExecutor, n_tokens: int, *, draws: bool) -> None:
         counts.append(n_tokens)
-        play(executor, n_tokens)
+        play(executor, n_tokens, draws=draws)
 
     monkeypatch.setattr(PersistentExecutor, "_play_tokens", count)
     return counts
@@ -226,8 +228,8 @@ def failing_model(path: Path) -> Iterator[Model]:
     def expand(kernel: Kernel) -> str:
         glsl = expand_kernel(kernel)
         fails = f"(state[STATE_SEED + 1u] >> position - {POSITION + 1}u & 1u) != 0u"
-        assert glsl.count("if (n_listed > SAMPLE_LISTED") == 1
-        return glsl.replace("if (n_listed", f"if ({fails} || n_listed")
+        assert glsl.count("return n_listed > SAMPLE_LISTED ?") == 1
+        return glsl.replace("return n_listed", f"return {fails} || n_listed")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StepSizes, "kernel", kernel)

@@ -75,6 +75,7 @@ ATTENTION_WORDS = {
     "STEP_PARTIALS": 9000,
     "STEP_PARTS": 2,
 }
+PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 FLOATS = ("STEP_EPS", "STEP_SCALE")
 REGIONS = ("STEP_SEGMENT", "STEP_EMBEDDING")
@@ -82,7 +83,8 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 
 def test_every_named_word_is_tested() -> None:
-    tested = {*PRODUCT_WORDS, *ATTENTION_WORDS, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
+    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS)
+    tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
     assert {name for name in GLSL if name.startswith("SEGMENT_")} == segment
@@ -94,8 +96,19 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["SEGMENT_PLANES"] + 8 <= GLSL["SEGMENT_WORDS"]
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
+    assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < steps.STEP_WORDS
     gate = constants((INCLUDES / "gate.glslh").read_text(encoding="ascii"))
     assert gate["ACTIVATION_SILU"] == Activation.SILU
+
+
+def test_a_pick() -> None:
+    """Only picks stay, without a barrier behind them; a draw needs one before, to list for it."""
+    for pick in (*steps.LIKELIEST, *steps.DRAWN):
+        words = steps.Pick.pack(pick, KIND, locate, GRID, 3)
+        assert int(words[GLSL["STEP_KIND"]]) == KIND
+        assert bool(words[GLSL["STEP_STAYS"]]) == (pick is not steps.DRAWN[0])
+        assert np.count_nonzero(words) == 1 + pick.stays
+    assert not a_product().pack(KIND, locate, GRID, 3)[GLSL["STEP_STAYS"]]
 
 
 @pytest.mark.parametrize("prefix", ["INPUT_", "OUTPUT_"])

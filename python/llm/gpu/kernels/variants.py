@@ -317,6 +317,9 @@ STEP_CASES = (
         "leave_best(best);"
         for name in FORMAT_IDS
     ),
+    "take_best();",
+    "list_samples();",
+    "draw_sample();",
 )
 for _name, _dot in (("steps", True), ("steps_plain", False)):
     KERNELS[_name] = steps_kernel(

@@ -4,7 +4,8 @@ Steps read the weights through their device addresses, so that a model may have 
 buffers. Prompts, and models or devices that the steps do not fit, run an operation a dispatch.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,25 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.steps.fusion import NoStepError, fuse
 from llm.gpu.steps.step_sizes import StepSizes
-from llm.gpu.steps.steps import STEP_WORDS, Grid, Step, Words
+from llm.gpu.steps.steps import DRAWN, LIKELIEST, STEP_WORDS, Grid, Step, Words
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
 
 
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """Steps on the device."""
+
+    buffer: Any
+    uniform_set: Any  # for the kernel, with this buffer
+    count: int
+
+
 class FusedExecutor(DispatchExecutor):
     """See `Executor`. As good as a dispatch executor where steps do not fit."""
+
+    _picks: Sequence[Sequence[Step]] = ((),)  # what may follow a token's steps
 
     def __init__(self, program: Program, device: RenderingDevice) -> None:
         self._sizes = _sizes_of(program)
@@ -42,8 +54,7 @@ class FusedExecutor(DispatchExecutor):
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
         self._steps: list[Step] = []
-        self._step_buffer: Any = None
-        self._step_set: Any = None
+        self._lists: list[StepList] = []  # a token's steps with each of the picks
 
     @classmethod
     def load(
@@ -72,7 +83,7 @@ class FusedExecutor(DispatchExecutor):
         self.run(batch)
         self._device.finish()
         kinds: dict[str, list[Words]] = {}
-        for step, words in zip(self._steps, self._packed(), strict=True):
+        for step, words in zip(self._steps, self._packed(self._steps), strict=True):
             kinds.setdefault(step.label, []).append(words)
         times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
         return make_profile(len(self._steps), times)
@@ -84,10 +95,9 @@ class FusedExecutor(DispatchExecutor):
         return super()._read_floats(tensor)
 
     def _time_steps(self, label: str, words: Words) -> WorkTime:
-        buffer, uniform_set = self._upload_steps(words)
-        rows = self._rows_of_steps(uniform_set, len(words))
-        seconds = seconds_of(self._device, rows * REPEATS)
-        self._device.free(buffer)
+        steps = self._upload_steps(words)
+        seconds = seconds_of(self._device, self._rows_of_steps(steps) * REPEATS)
+        self._device.free(steps.buffer)
         return WorkTime(label, len(words), seconds / (len(words) * REPEATS) * 1e6)
 
     def _start_kernels(self) -> list[str]:
@@ -106,7 +116,8 @@ class FusedExecutor(DispatchExecutor):
             return None
         self._grid = Grid(STEP_GROUPS, size)
         self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
-        self._cases = list(dict.fromkeys(step.case(self._grid) for step in self._steps))
+        steps = (*self._steps, *LIKELIEST, *DRAWN)
+        self._cases = list(dict.fromkeys(step.case(self._grid) for step in steps))
         return self._sizes.kernel(
             size,
             self._device.shared_memory,
@@ -126,63 +137,56 @@ class FusedExecutor(DispatchExecutor):
         self._addresses = [self._device.address(shard) for shard in self._shards]
         self._use_groups(STEP_GROUPS)
 
-    def _packed(self) -> list[Words]:
+    def _packed(self, steps: Iterable[Step]) -> list[Words]:
         assert self._grid is not None
         grid, groups = self._grid, self._groups
         return [
             step.pack(1 + self._cases.index(step.case(grid)), self._locate, grid, groups)
-            for step in self._steps
+            for step in steps
         ]
 
     def _use_groups(self, groups: int) -> None:
         """Packs the steps for so many groups."""
         self._groups = groups
-        if self._step_buffer is not None:
-            self._buffers.remove(self._step_buffer)
-            self._device.free(self._step_buffer)  # and with it its set
-        packed = np.stack(self._packed())
-        self._step_buffer, self._step_set = self._upload_steps(packed)
-        self._buffers.append(self._step_buffer)
+        for steps in self._lists:
+            self._buffers.remove(steps.buffer)
+            self._device.free(steps.buffer)  # and with it its set
+        self._lists = [
+            self._upload_steps(np.stack(self._packed((*self._steps, *picks))))
+            for picks in self._picks
+        ]
+        self._buffers += [steps.buffer for steps in self._lists]
         self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
 
     def _locate(self, weight: Weight) -> list[int]:
         placement = self._layout.placements[weight.name]
         return [self._addresses[placement.shard] + plane * WORD for plane in placement.planes]
 
-    def _upload_steps(self, words: Words) -> tuple[Any, Any]:
-        """A buffer of steps, and the uniform set with it."""
+    def _upload_steps(self, words: Words) -> StepList:
         buffer = self._device.buffer(words.nbytes, "the steps")
         data = self._device.staging(words.nbytes)
         data.view()[:] = words.tobytes()
         self._device.write(buffer, 0, data, words.nbytes)
         shard = self._shards[0]
         bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, buffer]
-        return buffer, self._device.uniform_set(bindings, self._shader)
+        return StepList(buffer, self._device.uniform_set(bindings, self._shader), len(words))
 
     def _play_steps(self) -> None:
         key = ("steps", 1, 1)
         table = self._tables.get(key)
         if table is None:
-            rows = self._rows_of_steps(self._step_set, len(self._steps))
+            rows = self._rows_of_steps(self._lists[0])[: len(self._steps)]
             table = self._tables[key] = self._device.table(rows)
         self._device.play(table)
 
-    def _rows_of_steps(self, uniform_set: Any, count: int) -> list[tuple[Any, ...]]:
+    def _rows_of_steps(self, steps: StepList) -> list[tuple[Any, ...]]:
         """A dispatch for each step; each waits for the one before it."""
         return [
-            self._row_of(uniform_set, count, 1, self._groups, 0, first=number)
-            for number in range(count)
+            self._row_of(steps, 1, self._groups, 0, first=number) for number in range(steps.count)
         ]
 
     def _row_of(
-        self,
-        uniform_set: Any,
-        n_steps: int,
-        n_tokens: int,
-        groups: int,
-        spins: int,
-        *,
-        first: int = state.NONE,
+        self, steps: StepList, n_tokens: int, groups: int, spins: int, *, first: int = state.NONE
     ) -> tuple[Any, ...]:
         """A dispatch of the kernel; of one step where `first` is given."""
         assert self._sizes is not None
@@ -191,7 +195,7 @@ class FusedExecutor(DispatchExecutor):
         maxima, candidates = self._sizes.sample_lists(self._scratch.start)
         parameters = pack_params(
             "steps",
-            n_steps=n_steps,
+            n_steps=steps.count,
             first=first,
             n_tokens=n_tokens,
             spins=spins,
@@ -201,7 +205,8 @@ class FusedExecutor(DispatchExecutor):
             maxima=maxima,
             list=candidates,
         )
-        return self._pipeline, uniform_set, parameters, (groups, 1, 1), first not in (0, state.NONE)
+        is_ordered = first not in (0, state.NONE)
+        return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered
 
 
 def _sizes_of(program: Program) -> StepSizes | None:

@@ -7,7 +7,6 @@ megakernel for Llama-1B.
 
 import time
 from collections.abc import Collection
-from typing import Any
 
 from llm.gpu import state
 from llm.gpu.device.rendering_device import RenderingDevice
@@ -16,20 +15,23 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
-from llm.gpu.steps.fused import FusedExecutor, nothing_steps
+from llm.gpu.steps.fused import FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.residency import resident_groups
-from llm.gpu.steps.steps import Words
+from llm.gpu.steps.steps import DRAWN, LIKELIEST, Words
 
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
-TOKENS_A_SUBMIT = 8  # at most: more would gain 3 % and make answers come in bursts
-SUBMIT_SECONDS = 0.1  # of a submit at most: drivers end one after about 2 s
+TOKENS_A_SUBMIT = 32  # at most
+SUBMIT_SECONDS = 0.016  # a frame of a game: with longer submits answers would come in bursts
+TIMED_TOKENS = 32  # of a kind of step that is timed
 FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is
 
 
 class PersistentExecutor(FusedExecutor):
     """See `Executor`. A fused executor where the groups do not run together."""
+
+    _picks = (LIKELIEST, DRAWN)
 
     def __init__(self, program: Program, device: RenderingDevice) -> None:
         super().__init__(program, device)
@@ -45,7 +47,7 @@ class PersistentExecutor(FusedExecutor):
         else:
             self._logits = self._tape(1, 1).logits
             self._write_state(batch)
-            self._play_tokens(1)
+            self._play_tokens(1, draws=False)
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         is_plain = penalties is None or penalties.changes_nothing
@@ -68,7 +70,7 @@ class PersistentExecutor(FusedExecutor):
             batch = Batch([last], [position + len(found)], [0])
             self._write_state(batch, sampler, stops)
             started = time.perf_counter()
-            self._play_tokens(n_tokens)
+            self._play_tokens(n_tokens, draws=sampler.temperature > 0.0)
             try:
                 made = self._read_tokens(n_tokens).ids.tolist()
             except _GaveUpError:
@@ -93,15 +95,15 @@ class PersistentExecutor(FusedExecutor):
         return super().logits(outputs)
 
     def _time_steps(self, label: str, words: Words) -> WorkTime:
-        """Steps of one kind, in one dispatch, as often as TOKENS_A_SUBMIT tokens need them."""
+        """Steps of one kind, in one dispatch, as often as TIMED_TOKENS tokens need them."""
         if not self._is_resident:
             return super()._time_steps(label, words)
-        buffer, uniform_set = self._upload_steps(words)
-        row = self._row_of(uniform_set, len(words), TOKENS_A_SUBMIT, self._groups, SPINS)
+        steps = self._upload_steps(words)
+        row = self._row_of(steps, TIMED_TOKENS, self._groups, SPINS)
         # the barriers count arrivals from 0 on
         seconds = seconds_of(self._device, [row], lambda: self._write_state(self._batch))
-        self._device.free(buffer)
-        return WorkTime(label, len(words), seconds / (len(words) * TOKENS_A_SUBMIT) * 1e6)
+        self._device.free(steps.buffer)
+        return WorkTime(label, len(words), seconds / (len(words) * TIMED_TOKENS) * 1e6)
 
     def _read_tokens(self, count: int) -> Candidates:
         """At most `count` tokens: fewer where a stop came."""
@@ -122,11 +124,11 @@ class PersistentExecutor(FusedExecutor):
         self._is_resident = False
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
-    def _play_tokens(self, n_tokens: int) -> None:
-        key = ("tokens", n_tokens, self._groups)
+    def _play_tokens(self, n_tokens: int, *, draws: bool) -> None:
+        key = ("drawn tokens" if draws else "tokens", n_tokens, self._groups)
         table = self._tables.get(key)
         if table is None:
-            row = self._row_of(self._step_set, len(self._steps), n_tokens, self._groups, SPINS)
+            row = self._row_of(self._lists[draws], n_tokens, self._groups, SPINS)
             table = self._tables[key] = self._device.table([row])
         self._device.play(table)
 
@@ -135,9 +137,9 @@ class PersistentExecutor(FusedExecutor):
         super()._prepare()
         if not self._groups:
             return
-        buffer, uniform_set = self._upload_steps(nothing_steps(PROBE_STEPS))
-        groups = resident_groups(lambda groups: self._meet(uniform_set, groups))
-        self._device.free(buffer)
+        steps = self._upload_steps(nothing_steps(PROBE_STEPS))
+        groups = resident_groups(lambda groups: self._meet(steps, groups))
+        self._device.free(steps.buffer)
         if groups == 0:
             return
         self._use_groups(groups)
@@ -145,9 +147,9 @@ class PersistentExecutor(FusedExecutor):
         self.name = "persistent"
         self.ahead = FIRST_TOKENS
 
-    def _meet(self, uniform_set: Any, groups: int) -> bool:
+    def _meet(self, steps: StepList, groups: int) -> bool:
         self._write_state(Batch([0], [0], [0]))
-        row = self._row_of(uniform_set, PROBE_STEPS, 1, groups, PROBE_SPINS)
+        row = self._row_of(steps, 1, groups, PROBE_SPINS)
         self._device.play(self._device.table([row]))
         words = self._read_state()
         return not words[state.GAVE_UP] and int(words[state.ARRIVALS]) == PROBE_STEPS * groups

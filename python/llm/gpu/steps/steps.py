@@ -16,12 +16,14 @@ from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
 
 STEP_WORDS = 56
-SEGMENT, SEGMENT_WORDS, EMBEDDING = 10, 12, 46  # words
+SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS = 10, 12, 46, 54  # words
 MAX_SEGMENTS = 3
 SUBGROUPS = 16  # of a group
 PART_WEIGHTS = 32
 PASS_PARTS = 2  # what the end of a pass costs, in parts
-LEAST_SHIFT = 2  # fewer lanes would read too few bytes next to each other
+LEAST_SHIFT = 2
+WIDE_SHIFT = 4
+NARROW = 0.12  # what each halving of the lanes below 2^WIDE_SHIFT adds to the cost of a pass
 WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
 
 Words = NDArray[np.uint32]
@@ -64,23 +66,30 @@ class RowPlan:
     passes: tuple[int, ...]  # of each matrix
 
 
+def narrow_factor(lanes_shift: int) -> float:
+    """What passes cost more because few lanes read too few bytes next to each other."""
+    return 1 + NARROW * max(0, WIDE_SHIFT - lanes_shift)
+
+
 def plan_rows(
     heights: Sequence[int], width: int, grid: Grid, *, unit_parts: int, is_gated: bool
 ) -> RowPlan:
     """The plan by which the busiest lane multiplies fewest weights.
 
-    All lanes on one row read best, but leave many idle at the end of short rows; two rows at once
-    read the input half as often, but leave subgroups without work where rows are few.
+    All lanes on one row read best, but leave many idle at the end of short rows; few lanes read too
+    few bytes next to each other; two rows at once read the input half as often, but leave subgroups
+    without work where rows are few.
     """
     n_units = width // (PART_WEIGHTS * unit_parts)
-    best: tuple[int, RowPlan] | None = None
+    best: tuple[float, RowPlan] | None = None
     for rows in (2,) if is_gated else (2, 1):
         for shift in reversed(range(LEAST_SHIFT, grid.subgroup_size.bit_length())):
             of_pass = (grid.subgroup_size >> shift) * (1 if is_gated else rows)
             passes = tuple(_ceil_div(height, of_pass) for height in heights)
             total = passes[0] if is_gated else sum(passes)
             rounds = _ceil_div(total, grid.groups * SUBGROUPS)
-            cost = rounds * (rows * _ceil_div(n_units, 1 << shift) * unit_parts + PASS_PARTS)
+            parts = rows * _ceil_div(n_units, 1 << shift) * unit_parts + PASS_PARTS
+            cost = rounds * parts * narrow_factor(shift)
             if best is None or cost < best[0]:
                 best = cost, RowPlan(shift, rows, passes)
     assert best is not None
@@ -222,7 +231,32 @@ class Attention:
         return words
 
 
-Step = Product | Attention
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What follows the logits where tokens are picked on the device."""
+
+    label: str
+    function: str
+    stays: bool  # no group needs what another does there
+
+    def case(self, _grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        return f"{self.function}();"
+
+    def pack(self, kind: int, _locate: Locate, _grid: Grid, _groups: int) -> Words:
+        """As of a Product."""
+        words = np.zeros(STEP_WORDS, np.uint32)
+        words[0], words[STAYS] = kind, self.stays
+        return words
+
+
+LIKELIEST = (Pick("pick the likeliest", "take_best", stays=True),)
+DRAWN = (
+    Pick("list what may be drawn", "list_samples", stays=False),
+    Pick("draw", "draw_sample", stays=True),
+)
+
+Step = Product | Attention | Pick
 
 
 def parts_of(most: int, kv_heads: int, grid: Grid) -> int:

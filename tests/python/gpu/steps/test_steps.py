@@ -25,6 +25,7 @@ from llm.gpu.steps.steps import (
     Product,
     Prologue,
     RowPlan,
+    narrow_factor,
     parts_of,
     plan_rows,
 )
@@ -45,7 +46,7 @@ class Work:
     """What all lanes do for a step."""
 
     counts: list[Counts]  # how often each (row, part) of each matrix is multiplied
-    busiest: int  # parts of the lane that multiplies most, with what its passes cost
+    busiest: float  # parts of the lane that multiplies most, with what its passes cost
 
 
 def work_of(step: Product, grid: Grid, groups: int) -> Work:
@@ -54,7 +55,7 @@ def work_of(step: Product, grid: Grid, groups: int) -> Work:
     words = step.pack(1, lambda _weight: [0], grid, groups)
     shares = {int(found[0]): found[1:] for found in SHARE.findall(case)}
     counts = [np.zeros((w.rows, w.columns // PART_WEIGHTS), np.int64) for w in step.weights]
-    parts = np.zeros(SUBGROUPS * groups, np.int64)
+    parts = np.zeros(SUBGROUPS * groups)
     for name, number, end, width, shift, n_rows, output, _activation in MULTIPLY.findall(case):
         start, share_end, is_gated = shares.pop(int(number))
         assert share_end == end
@@ -73,9 +74,9 @@ def work_of(step: Product, grid: Grid, groups: int) -> Work:
             if output == "GATED":
                 assert step.weights[1].format.name == name
                 counts[1] += count
-            parts += found
+            parts += found * narrow_factor(int(shift))
     assert not shares
-    return Work(counts, int(parts.max()))
+    return Work(counts, parts.max())
 
 
 def segment_work(
@@ -214,7 +215,7 @@ def test_the_busiest_lane_has_fewest_weights(
                     height, width, grid, grid.groups, plan, before, unit_parts, epilogue.name
                 )[1]
                 before = (before + count) % subgroups
-            assert found <= cost.max()
+            assert found <= cost.max() * narrow_factor(shift) * 1.000001  # rounding
 
 
 @pytest.mark.parametrize(
