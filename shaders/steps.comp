@@ -30,7 +30,7 @@
 #extension GL_KHR_shader_subgroup_clustered : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-#define SHARED_BUFFER coherent
+#define SHARED_BUFFER coherent volatile // looked at again and again
 #define WEIGHT_ADDRESSES
 #include "bindings.glslh"
 #include "gate.glslh"
@@ -54,7 +54,9 @@ layout(push_constant, std430) uniform Params {
 	uint vocabulary; // V, how many of them
 	uint maxima; // for step_sample.glslh
 	uint list;
-	uint pad[3];
+	uint places; // with tags: the first float, and how many
+	uint n_places;
+	uint pad[1];
 }
 params;
 
@@ -68,6 +70,7 @@ uint n_decoded = 0u; // tokens of this dispatch
 #include "step_words.glslh"
 #include "step_shared.glslh"
 #include "grid_barrier.glslh"
+#include "step_tags.glslh"
 
 #include "step_input.glslh"
 #include "step_sample.glslh"
@@ -81,6 +84,15 @@ void run_step() {
 		default:
 			break;
 	}
+}
+
+// All groups but those that give up go on, with all tags at 0.
+bool clear_places() {
+	for (uint i = gl_GlobalInvocationID.x; i < params.n_places; i += GROUP_SIZE * gl_NumWorkGroups.x) {
+		work[params.places + i] = 0.0;
+	}
+	arrive();
+	return all_arrived(params.spins);
 }
 
 void main() {
@@ -98,7 +110,11 @@ void main() {
 		next_token = token;
 	}
 	barrier();
+	looks_left = params.spins;
 	bool goes_on = gl_SubgroupSize == SUBGROUP_SIZE; // the same in all groups, but where one gave up
+	if (params.n_places > 0u) {
+		goes_on = clear_places() && goes_on;
+	}
 	while (goes_on) {
 		run_step();
 		if (is_alone) {

@@ -20,7 +20,6 @@ from llm.gpu.steps import fused, persistent
 from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.step_sizes import StepSizes
 
-STEPS = 5 * LAYERS + 1  # of a token
 VOCABULARY = 1103  # more than a draw may list
 COUNT = 21
 TOKENS_A_SUBMIT = 8  # fewer than outside of tests
@@ -115,10 +114,13 @@ def state_of(model: Model) -> list[int]:
 
 
 def arrivals(model: Model, n_tokens: int, sampler: Sampler) -> int:
-    """At the barriers of so many tokens: after each step, and between the halves of a draw."""
+    """At the barriers of so many tokens: after each step, or, with tags, before the first token and
+    after the embedding and the logits; and between the halves of a draw."""
     executor = model._executor
     assert isinstance(executor, PersistentExecutor)
-    return executor._groups * n_tokens * (STEPS + (0 if sampler == GREEDY else 1))
+    has_tags = executor._lists[0].places.count > 0
+    of_token = (2 if has_tags else 5 * LAYERS + 1) + (0 if sampler == GREEDY else 1)
+    return executor._groups * (has_tags + n_tokens * of_token)
 
 
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])

@@ -74,7 +74,9 @@ ATTENTION_WORDS = {
     "STEP_OUT": 700,
     "STEP_PARTIALS": 9000,
     "STEP_PARTS": 2,
+    "STEP_WINDOW": 512,
 }
+TAG_WORDS = {"STEP_TAGS": steps.TAGS, "STEP_COPIES": steps.COPIES}
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 FLOATS = ("STEP_EPS", "STEP_SCALE")
@@ -83,7 +85,7 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 
 def test_every_named_word_is_tested() -> None:
-    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS)
+    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS)
     tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
@@ -96,7 +98,14 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["SEGMENT_PLANES"] + 8 <= GLSL["SEGMENT_WORDS"]
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
-    assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < steps.STEP_WORDS
+    assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < GLSL["STEP_TAGS"]
+    assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < steps.STEP_WORDS
+    assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
+    assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "X_OUT", "STAYS")) == (
+        steps.X,
+        steps.X_OUT,
+        steps.STAYS,
+    )
     gate = constants((INCLUDES / "gate.glslh").read_text(encoding="ascii"))
     assert gate["ACTIVATION_SILU"] == Activation.SILU
 

@@ -274,6 +274,8 @@ STEPS: Params = {
     "vocabulary": "I",
     "maxima": "I",
     "list": "I",
+    "places": "I",
+    "n_places": "I",
 }
 
 
@@ -306,8 +308,8 @@ def steps_kernel(
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "run_attend(position, 512u, 1u, false, 128u, true);",
-    "run_attend(position, 0u, 8u, true, 64u, false);",
+    "run_attend(position, 1u, false, 128u, true);",
+    "run_attend(position, 8u, true, 64u, false);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "

@@ -24,6 +24,7 @@ from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.steps.fusion import NoStepError, fuse
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, STEP_WORDS, Grid, Step, Words
+from llm.gpu.steps.tags import NO_PLACES, Places
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
@@ -36,6 +37,7 @@ class StepList:
     buffer: Any
     uniform_set: Any  # for the kernel, with this buffer
     count: int
+    places: Places = NO_PLACES  # of values with tags
 
 
 class FusedExecutor(DispatchExecutor):
@@ -151,12 +153,13 @@ class FusedExecutor(DispatchExecutor):
         for steps in self._lists:
             self._buffers.remove(steps.buffer)
             self._device.free(steps.buffer)  # and with it its set
-        self._lists = [
-            self._upload_steps(np.stack(self._packed((*self._steps, *picks))))
-            for picks in self._picks
-        ]
+        self._lists = [self._list_of(self._packed((*self._steps, *picks))) for picks in self._picks]
         self._buffers += [steps.buffer for steps in self._lists]
         self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
+
+    def _list_of(self, packed: list[Words]) -> StepList:
+        """The steps of a token on the device."""
+        return self._upload_steps(np.stack(packed))
 
     def _locate(self, weight: Weight) -> list[int]:
         placement = self._layout.placements[weight.name]
@@ -204,6 +207,8 @@ class FusedExecutor(DispatchExecutor):
             vocabulary=logits.width,
             maxima=maxima,
             list=candidates,
+            places=steps.places.first,
+            n_places=steps.places.count,
         )
         is_ordered = first not in (0, state.NONE)
         return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered

@@ -7,6 +7,7 @@ megakernel for Llama-1B.
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
 
 from llm.gpu import state
 from llm.gpu.device.rendering_device import RenderingDevice
@@ -18,6 +19,7 @@ from llm.gpu.sampler import Sampler
 from llm.gpu.steps.fused import FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.residency import resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Words
+from llm.gpu.steps.tags import tag_steps
 
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
@@ -122,6 +124,7 @@ class PersistentExecutor(FusedExecutor):
     def _fall_back(self) -> None:
         """The groups did not run together after all: from here on one dispatch a step."""
         self._is_resident = False
+        self._use_groups(self._groups)  # without tags
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
     def _play_tokens(self, n_tokens: int, *, draws: bool) -> None:
@@ -142,10 +145,20 @@ class PersistentExecutor(FusedExecutor):
         self._device.free(steps.buffer)
         if groups == 0:
             return
-        self._use_groups(groups)
         self._is_resident = True
+        self._use_groups(groups)
         self.name = "persistent"
         self.ahead = FIRST_TOKENS
+
+    def _list_of(self, packed: list[Words]) -> StepList:
+        if not self._is_resident:
+            return super()._list_of(packed)
+        assert self._sizes is not None
+        assert self._grid is not None
+        of_token = packed[: len(self._steps)]
+        copies = self._sizes.copies(self._scratch.start)
+        places = tag_steps(self._steps, of_token, copies, self._grid, self._groups)
+        return replace(super()._list_of(packed), places=places)
 
     def _meet(self, steps: StepList, groups: int) -> bool:
         self._write_state(Batch([0], [0], [0]))

@@ -12,7 +12,7 @@ from llm.gpu.steps.steps import Product, Prologue
 from llm.gpu.tape import Tape
 
 MAX_PARTS = 32  # of the cells of a key/value head
-SMALL_SHARED = 6972  # bytes of the kernel's shared variables that no size of a model changes
+SMALL_SHARED = 7020  # bytes of the kernel's shared variables that no size of a model changes
 
 
 class StepSizes:
@@ -44,7 +44,7 @@ class StepSizes:
 
     @property
     def scratch_floats(self) -> int:
-        return self.sample_lists(0)[1] + 2 * LISTED
+        return self.copies(0) + MOST_GROUPS * self.width
 
     def scratch(self, start: int) -> StepScratch:
         """From float `start` of the work buffer on."""
@@ -62,6 +62,10 @@ class StepSizes:
         """The floats where the maxima of a draw lie, and the list of what it draws from."""
         maxima = self.best(start) + 2 * MOST_GROUPS
         return maxima, maxima + sample_scratch(MOST_GROUPS) - 2 * LISTED
+
+    def copies(self, start: int) -> int:
+        """The float where the groups' own copies of the residual stream lie."""
+        return self.sample_lists(start)[1] + 2 * LISTED
 
     def kernel(
         self,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
 
-STEP_WORDS = 56
-SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS = 10, 12, 46, 54  # words
+STEP_WORDS = 60
+X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
 MAX_SEGMENTS = 3
 SUBGROUPS = 16  # of a group
 PART_WEIGHTS = 32
@@ -157,6 +157,11 @@ class Product:
             words[EMBEDDING : EMBEDDING + 8] = _planes(self.embedding, locate)
         return words
 
+    def passes(self, grid: Grid) -> tuple[int, ...]:
+        """That the rows of each matrix take; of a gated step those of both at once."""
+        passes = self._plan(grid).passes
+        return passes[:1] if self.epilogue is Epilogue.GATED else passes
+
     def _plan(self, grid: Grid) -> RowPlan:
         heights = [weight.rows for weight in self.weights]
         wide = any(weight.format.name in WIDE_UNITS for weight in self.weights)
@@ -215,7 +220,7 @@ class Attention:
         """GLSL that runs steps of this kind."""
         flags = [self.pairing is Pairing.ADJACENT, self.q_norm is not None]
         adjacent, normed = (str(flag).lower() for flag in flags)
-        sizes = f"{self.window}u, {self.kv_heads}u, {adjacent}, {self.table.rows}u, {normed}"
+        sizes = f"{self.kv_heads}u, {adjacent}, {self.table.rows}u, {normed}"
         return f"run_attend(position, {sizes});"
 
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
@@ -227,7 +232,7 @@ class Attention:
         words[10:12] = _address(self.table, locate)
         words[12:15] = (self.cache.keys, self.cache.values, self.y.offset)
         parts = parts_of(self.n_parts, self.kv_heads, Grid(groups, grid.subgroup_size))
-        words[15:17] = (self.partials, parts)
+        words[15:18] = (self.partials, parts, self.window)
         return words
 
 

@@ -136,7 +136,8 @@ def test_scratch() -> None:
     maxima, listed = sizes.sample_lists(1000)
     assert maxima == sizes.best(1000) + 2 * MOST_GROUPS  # a value and an id of each group
     assert listed + 2 * LISTED == maxima + sample_scratch(MOST_GROUPS)
-    assert sizes.scratch_floats == listed + 2 * LISTED - 1000
+    assert sizes.copies(1000) == listed + 2 * LISTED
+    assert sizes.scratch_floats == sizes.copies(1000) + MOST_GROUPS * 256 - 1000
 
 
 @pytest.mark.parametrize(

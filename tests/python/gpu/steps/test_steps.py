@@ -325,8 +325,8 @@ def test_how_a_case_makes_its_input(prologue: Prologue, call: str) -> None:
 @pytest.mark.parametrize(
     ("pairing", "norm", "window", "arguments"),
     [
-        (Pairing.ADJACENT, None, 0, "position, 0u, 2u, true, 20u, false"),
-        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "position, 512u, 2u, false, 20u, true"),
+        (Pairing.ADJACENT, None, 0, "position, 2u, true, 20u, false"),
+        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "position, 2u, false, 20u, true"),
     ],
 )
 def test_the_case_of_attention(

@@ -1,0 +1,162 @@
+"""Which steps need no barrier behind them, because values that go from one to the next have tags.
+
+A tag is the lowest bit of a value, another one with each value that is written to a place, and
+readers look until it is the new one: shaders/include/step_tags.glslh. That nobody writes to a place
+that others still read follows from what a group has to wait for: a group that is in a product has
+seen all that the step before it left, so no group still reads in that step, or, where that was an
+attention (few groups take part), in the one before it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from llm.gpu.operations import Tensor
+from llm.gpu.steps.steps import (
+    COPIES,
+    STAYS,
+    TAGS,
+    X_OUT,
+    Attention,
+    Epilogue,
+    Grid,
+    Product,
+    Prologue,
+    Step,
+    Words,
+    X,
+)
+
+TAG_X, TAG_Y, TAG_OUT, TAG_X_OUT = 0, 4, 8, 12  # first bits of the fields of a step's tags
+TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Floats of the work buffer whose tags have to start at 0."""
+
+    first: int = 0
+    count: int = 0
+
+
+NO_PLACES = Places()
+
+
+def tag_steps(
+    steps: Sequence[Step], packed: Sequence[Words], copies: int, grid: Grid, groups: int
+) -> Places:
+    """Puts tags into the words of a token's steps, in place, where that is safe in all of them.
+
+    `copies` is the float from where on each group may keep its own copy of the residual stream.
+    NO_PLACES where it is not safe, and nothing is changed.
+    """
+    has_copies = any(_adds_norm(step) for step in steps)
+    tags = _tags_of(steps, has_copies, grid, groups)
+    if tags is None:
+        return NO_PLACES
+    for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
+        words[TAGS] = tags[number]
+        words[STAYS] = number > 0 and not _is_last(step)
+        if has_copies and isinstance(step, Product) and step.x_out is not None:
+            words[X] = words[X_OUT] = copies
+            words[COPIES] = step.width
+    return _places(steps, has_copies)
+
+
+def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> list[int] | None:
+    """The tag words of all steps; None where a group could overtake another."""
+    if not _is_chain(steps, has_copies, grid, groups):
+        return None
+    totals = Counter(tensor.offset for step in steps for _, tensor in _writes(step, has_copies))
+    written: Counter[int] = Counter()
+    last_read: dict[int, int] = {}
+    tags = []
+    for number, step in enumerate(steps):
+        fields: dict[int, int] = {}
+        for field, tensor in _reads(step):
+            fields[field] = _field(written[tensor.offset], totals[tensor.offset])
+            last_read[tensor.offset] = number
+        both_products = number > 0 and not any(
+            isinstance(one, Attention) for one in steps[number - 1 : number + 1]
+        )
+        for field, tensor in _writes(step, has_copies):
+            if last_read.get(tensor.offset, -2) > number - (1 if both_products else 2):
+                return None
+            written[tensor.offset] += 1
+            fields[field] = _field(written[tensor.offset], totals[tensor.offset])
+        tags.append(sum(bits << field for field, bits in fields.items()))
+    return tags
+
+
+def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> bool:
+    """Whether each step waits for all of the one before it, and all groups have rows in each."""
+    tensors = {tensor for step in steps for _, tensor in _writes(step, has_copies)}
+    if _overlap(tensors):
+        return False
+    for before, step in pairwise(steps):
+        if not _hands_on(before) <= {tensor.offset for _, tensor in _reads(step)}:
+            return False
+        if isinstance(step, Product) and (
+            sum(step.passes(grid)) < groups or (has_copies and _uses_stream(step))
+        ):
+            return False
+    first = steps[0]
+    return isinstance(first, Product) and first.prologue is Prologue.EMBED
+
+
+def _field(count: int, total: int) -> int:
+    """Of a value that is the `count`-th of a token at its place, of `total`."""
+    return IS_USED | (total & 1) * TURNS | count & 1
+
+
+def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
+    """What a step waits for: the fields of its tags, and where the values lie."""
+    if isinstance(step, Attention):
+        yield from ((TAG_X, tensor) for tensor in (step.q, step.k, step.v))
+    elif isinstance(step, Product):
+        if step.x is not None and step.prologue is not Prologue.ADD_NORM:
+            yield TAG_X, step.x
+        if step.y is not None:
+            yield TAG_Y, step.y
+
+
+def _writes(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
+    """What others wait for."""
+    if isinstance(step, Attention):
+        yield TAG_OUT, step.y
+    elif isinstance(step, Product):
+        if step.x_out is not None and not has_copies:
+            yield TAG_X_OUT, step.x_out
+        if not _is_last(step):
+            of_gate = 1 if step.epilogue is Epilogue.GATED else None
+            yield from ((TAG_OUT, tensor) for tensor in step.outputs[:of_gate])
+
+
+def _hands_on(step: Step) -> set[int]:
+    """Where the next step has to read all of what this one writes; the stream may come later."""
+    return {tensor.offset for field, tensor in _writes(step, True) if field == TAG_OUT}
+
+
+def _adds_norm(step: Step) -> bool:
+    return isinstance(step, Product) and step.prologue is Prologue.ADD_NORM
+
+
+def _uses_stream(step: Product) -> bool:
+    """Whether it reads or writes a residual stream that all groups share."""
+    return step.prologue is Prologue.NORM or step.epilogue is Epilogue.ADD
+
+
+def _is_last(step: Step) -> bool:
+    return isinstance(step, Product) and step.epilogue is Epilogue.BEST
+
+
+def _overlap(tensors: set[Tensor]) -> bool:
+    spans = sorted((tensor.offset, tensor.offset + tensor.width) for tensor in tensors)
+    return any(start < end for (_, end), (start, _) in pairwise(spans))
+
+
+def _places(steps: Sequence[Step], has_copies: bool) -> Places:
+    tensors = [tensor for step in steps for _, tensor in _writes(step, has_copies)]
+    first = min(tensor.offset for tensor in tensors)
+    return Places(first, max(tensor.offset + tensor.width for tensor in tensors) - first)

@@ -1,0 +1,276 @@
+"""No group overtakes another: steps with tags are run by groups in any order, value by value."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Type
+from support import tiny_gemma, tiny_llama
+from support.glsl_constants import constants
+
+from llm.files.gguf import GgufFile
+from llm.gpu.kernels.shader_source import INCLUDES
+from llm.gpu.operations import Tensor
+from llm.gpu.steps import steps as layout
+from llm.gpu.steps import tags
+from llm.gpu.steps.fusion import StepScratch, fuse
+from llm.gpu.steps.steps import Attention, Epilogue, Grid, Product, Prologue, Step, Words
+from llm.gpu.steps.tags import NO_PLACES, Places, tag_steps
+from llm.models.registry import Limits, make_program
+
+GRID = Grid(3, 8)
+GROUPS = 3
+COPIES = 1 << 20
+WRITERS: dict[str, Callable[..., Path]] = {
+    "gemma3": tiny_gemma.write_tiny_gemma,
+    "llama": tiny_llama.write_tiny_llama,
+}
+MIXED = {"gemma3": tiny_gemma.MIXED, "llama": tiny_llama.MIXED}
+
+
+@pytest.fixture(scope="module", params=["gemma3", "llama"])
+def architecture(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=["gate and up alike", "gate and up apart"])
+def steps(
+    request: pytest.FixtureRequest, architecture: str, tmp_path_factory: pytest.TempPathFactory
+) -> list[Step]:
+    path = tmp_path_factory.mktemp("models") / "tiny.gguf"
+    up = Type.Q5_0 if request.param == "gate and up alike" else Type.Q8_0
+    formats = {**MIXED[architecture], "ffn_gate": Type.Q5_0, "ffn_up": up}
+    WRITERS[architecture](path, formats=formats)
+    tape = make_program(GgufFile.open(str(path)), Limits(96, 8, 1)).record(1, 1)
+    stream = Tensor(tape.work_floats, 1, tape.operations[0].y.width)
+    return fuse(tape, StepScratch(stream, tape.work_floats + stream.width, 16))
+
+
+def packed(steps: list[Step]) -> list[Words]:
+    return [step.pack(1, lambda _weight: [0], GRID, GROUPS) for step in steps]
+
+
+@dataclass
+class Place:
+    """A value of which each group has a part: who wrote it last, and the tag it has."""
+
+    writer: list[int]
+    tag: list[int]
+
+
+class OvertakenError(Exception):
+    """A group read what is not, or no longer, the value it should have."""
+
+
+def field_of(words: Words, field: int, token: int) -> tuple[bool, int]:
+    """Whether a tag is used, and the tag: tag_of() of step_tags.glslh."""
+    bits = int(words[layout.TAGS]) >> field
+    return bool(bits & tags.IS_USED), (bits ^ (bits >> 1 & token)) & 1
+
+
+def heads_of(own: int) -> list[int]:
+    """Two groups take part in an attention: parts whose head is theirs."""
+    return [part for part in range(GROUPS) if part % 2 == own]
+
+
+def a_group(
+    own: int, steps: list[Step], words: list[Words], places: dict[int, Place], n_tokens: int
+) -> Iterator[str]:
+    """Every value that a group waits for, reads or writes, in turn. Yields what it is at."""
+    counts: dict[int, int] = {}  # writes to a place so far, in the order of the program
+    for token in range(n_tokens):
+        for step, step_words in zip(steps, words, strict=True):
+            takes_part = not isinstance(step, Attention) or own < 2
+            for field, tensor in tags._reads(step):
+                parts = heads_of(own) if isinstance(step, Attention) else range(GROUPS)
+                for part in parts if takes_part else ():
+                    place = places[tensor.offset]
+                    is_used, tag = field_of(step_words, field, token)
+                    while is_used and place.tag[part] != tag:
+                        yield "waits"
+                    if place.writer[part] != counts.get(tensor.offset, 0):
+                        raise OvertakenError
+                    yield "reads"
+            written = list(tags._writes(step, is_copied(steps)))
+            for field, tensor in written:
+                if isinstance(step, Attention):
+                    parts = heads_of(own)
+                elif field == tags.TAG_X_OUT:
+                    parts = range(GROUPS) if own == 0 else ()
+                else:
+                    parts = [own]
+                for part in parts if takes_part else ():
+                    place = places[tensor.offset]
+                    adds = isinstance(step, Product) and step.epilogue is Epilogue.ADD
+                    if adds and place.writer[part] != counts.get(tensor.offset, 0):
+                        raise OvertakenError  # what it adds to, read without waiting
+                    place.writer[part] = counts.get(tensor.offset, 0) + 1
+                    place.tag[part] = field_of(step_words, field, token)[1]
+                    yield "writes"
+            for _, tensor in written:
+                counts[tensor.offset] = counts.get(tensor.offset, 0) + 1
+            if not step_words[layout.STAYS]:
+                yield "meets"
+
+
+def is_copied(steps: list[Step]) -> bool:
+    return any(isinstance(s, Product) and s.prologue is Prologue.ADD_NORM for s in steps)
+
+
+def run(steps: list[Step], words: list[Words], seed: int, n_tokens: int = 3) -> None:
+    """All groups in a random order, some much slower than others. Raises OvertakenError."""
+    order = random.Random(seed)
+    written = {t.offset for step in steps for _, t in tags._writes(step, is_copied(steps))}
+    places = {at: Place([0] * GROUPS, [0] * GROUPS) for at in written}
+    groups = {own: a_group(own, steps, words, places, n_tokens) for own in range(GROUPS)}
+    met: set[int] = set()
+    favourite, idle = 0, 0
+    while groups:
+        if order.random() < 0.01:
+            favourite = order.randrange(GROUPS)
+        ready = [own for own in groups if own not in met]
+        own = favourite if favourite in ready and order.random() < 0.98 else order.choice(ready)
+        state = next(groups[own], "ends")
+        idle = idle + 1 if state == "waits" else 0
+        assert idle < 10_000, "nobody goes on"
+        if state == "ends":
+            del groups[own]
+        elif state == "meets":
+            met.add(own)
+        if met and met == set(groups):
+            met.clear()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_group_overtakes_another(steps: list[Step], seed: int) -> None:
+    words = packed(steps)
+    places = tag_steps(steps, words, COPIES, GRID, GROUPS)
+    assert places != NO_PLACES
+    run(steps, words, seed)
+
+
+def test_only_the_embedding_and_the_logits_need_a_barrier(steps: list[Step]) -> None:
+    words = packed(steps)
+    tag_steps(steps, words, COPIES, GRID, GROUPS)
+    stays = [bool(found[layout.STAYS]) for found in words]
+    assert stays == [False, *[True] * (len(steps) - 2), False]
+
+
+def test_all_places_are_cleared(steps: list[Step]) -> None:
+    places = tag_steps(steps, packed(steps), COPIES, GRID, GROUPS)
+    for step in steps:
+        for _, tensor in tags._writes(step, is_copied(steps)):
+            assert places.first <= tensor.offset
+            assert tensor.offset + tensor.width <= places.first + places.count
+
+
+def test_each_group_has_a_copy_of_a_stream_that_is_normed(
+    steps: list[Step], architecture: str
+) -> None:
+    words = packed(steps)
+    tag_steps(steps, words, COPIES, GRID, GROUPS)
+    for step, found in zip(steps, words, strict=True):
+        copies = architecture == "gemma3" and isinstance(step, Product) and step.x_out is not None
+        assert int(found[layout.COPIES]) == (step.width if copies else 0)
+        assert (int(found[layout.X_OUT]) == COPIES) == copies
+
+
+def without(words: list[Words], field: int) -> None:
+    """Takes the tags of a field away."""
+    for found in words:
+        found[layout.TAGS] &= ~np.uint32(15 << field)
+
+
+@pytest.mark.parametrize("field", [tags.TAG_X, tags.TAG_OUT])
+def test_without_tags_groups_overtake(steps: list[Step], field: int) -> None:
+    """So that the test above could fail."""
+    words = packed(steps)
+    tag_steps(steps, words, COPIES, GRID, GROUPS)
+    without(words, field)
+    with pytest.raises((OvertakenError, AssertionError)):
+        for seed in range(8):
+            run(steps, words, seed)
+
+
+def test_a_shared_embedding_needs_a_barrier(steps: list[Step], architecture: str) -> None:
+    """But not copies, which no group reads of another."""
+    words = packed(steps)
+    tag_steps(steps, words, COPIES, GRID, GROUPS)
+    words[0][layout.STAYS] = words[-1][layout.STAYS] = 1
+    fails = pytest.raises((OvertakenError, AssertionError))
+    overtakes = fails if architecture == "llama" else nullcontext()
+    with overtakes:
+        for seed in range(20):
+            run(steps, words, seed)
+
+
+def first(steps: list[Step], epilogue: Epilogue) -> int:
+    return next(
+        number
+        for number, step in enumerate(steps)
+        if isinstance(step, Product) and number > 0 and step.epilogue is epilogue
+    )
+
+
+def short_rows(steps: list[Step]) -> None:
+    number = next(n for n, s in enumerate(steps) if n > 1 and isinstance(s, Product))
+    step = steps[number]
+    assert isinstance(step, Product)
+    few = [replace(weight, rows=1) for weight in step.weights]
+    steps[number] = replace(step, weights=few)
+
+
+def unread_output(steps: list[Step]) -> None:
+    step = steps[-1]
+    assert isinstance(step, Product)
+    field = "y" if step.prologue is Prologue.ADD_NORM else "x"
+    steps[-1] = replace(step, **{field: Tensor(1 << 19, 1, step.width)})
+
+
+def overlapping(steps: list[Step]) -> None:
+    attention = steps[1]
+    assert isinstance(attention, Attention)
+    moved = replace(attention.y, offset=attention.q.offset + 4)
+    steps[1] = replace(attention, y=moved)
+    product = steps[2]
+    assert isinstance(product, Product)
+    steps[2] = replace(product, x=moved)
+
+
+def output_that_is_still_read(steps: list[Step]) -> None:
+    """The attention leaves its sums where its keys are, which slower groups still read."""
+    attention = steps[1]
+    assert isinstance(attention, Attention)
+    steps[1] = replace(attention, y=attention.q)
+    product = steps[2]
+    assert isinstance(product, Product)
+    steps[2] = replace(product, x=attention.q)
+
+
+@pytest.mark.parametrize(
+    "change", [short_rows, unread_output, overlapping, output_that_is_still_read]
+)
+def test_where_barriers_stay(steps: list[Step], change: Callable[[list[Step]], None]) -> None:
+    """And nothing is changed then."""
+    changed = list(steps)
+    change(changed)
+    words = packed(changed)
+    before = [found.copy() for found in words]
+    assert tag_steps(changed, words, COPIES, GRID, GROUPS) == NO_PLACES
+    assert all(np.array_equal(*pair) for pair in zip(words, before, strict=True))
+
+
+def test_fields_are_the_kernels() -> None:
+    glsl = constants((INCLUDES / "step_tags.glslh").read_text(encoding="ascii"))
+    for name in ("TAG_X", "TAG_Y", "TAG_OUT", "TAG_X_OUT"):
+        assert glsl[name] == getattr(tags, name)
+    assert (glsl["TAG_FIRST"], glsl["TAG_TURNS"], glsl["TAG_IS_USED"]) == (
+        1,
+        tags.TURNS,
+        tags.IS_USED,
+    )
+    assert Places() == NO_PLACES
