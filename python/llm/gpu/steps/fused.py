@@ -195,6 +195,7 @@ class FusedExecutor(DispatchExecutor):
         assert self._sizes is not None
         logits = self._tape(1, 1).logits
         assert logits is not None
+        places = steps.places if first == state.NONE else NO_PLACES  # one step waits for nobody
         maxima, candidates = self._sizes.sample_lists(self._scratch.start)
         parameters = pack_params(
             "steps",
@@ -207,8 +208,8 @@ class FusedExecutor(DispatchExecutor):
             vocabulary=logits.width,
             maxima=maxima,
             list=candidates,
-            places=steps.places.first,
-            n_places=steps.places.count,
+            places=places.first,
+            n_places=places.count,
         )
         is_ordered = first not in (0, state.NONE)
         return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered
