@@ -15,6 +15,7 @@ from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
+from llm.gpu.dispatch import executor
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.penalties import Penalties
 from llm.gpu.steps import fused
@@ -31,9 +32,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gemma(tmp_path_factory.mktemp("models") / "tiny.gguf")
 
 
-def load(path: Path, executor: str, rows: int = 64) -> Model:
+def load(path: Path, name: str, rows: int = 64) -> Model:
     return finish(
-        load_model(str(path), executor=executor, context_length=96, max_outputs=64, chunk_rows=rows)
+        load_model(str(path), executor=name, context_length=96, max_outputs=64, chunk_rows=rows)
     )
 
 
@@ -107,6 +108,28 @@ def test_llama(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> N
     for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
         found = logits_of(model, pieces)
         assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+    model.close()
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+def test_runs_are_short_on_a_slow_device(
+    path: Path, reference: Model, is_cpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But software has no watchdog. What was run to find out leaves nothing behind."""
+    asked = []
+
+    def slow(tried: int, seconds: float, most: int) -> int:
+        assert seconds > 0.0
+        asked.append((tried, most))
+        return 8
+
+    monkeypatch.setattr(executor, "quick_rows", slow)
+    model = load_dispatch(path, is_cpu=is_cpu)
+    assert asked == ([] if is_cpu else [(32, 64)])
+    assert model.chunk_size == (64 if is_cpu else 8)
+    expected = logits_of(reference, [61])
+    found = logits_of(model, [7] * 8 + [5])
+    assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     model.close()
 
 

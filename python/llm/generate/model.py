@@ -148,6 +148,7 @@ def load_model(
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
+    chunk = min(chunk, runner.rows_a_run)
     return Model(path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes)
 
 

@@ -14,6 +14,8 @@ from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
+ROW_BUCKETS = (1, 8, 32, 128, 256)  # rows that tapes are recorded for, and the most of a program
+
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
@@ -55,6 +57,7 @@ class Executor(Protocol):
     device: str
     memory_bytes: int
     ahead: int  # tokens that decode() makes at once, in a few milliseconds
+    rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""
@@ -111,7 +114,7 @@ def until_stop(tokens: Sequence[int], stops: Collection[int]) -> list[int]:
 
 def bucket(rows: int, limit: int) -> int:
     """The rows that a tape is recorded for, so that few tapes serve every batch size."""
-    for size in (1, 8, 32, 128, 256):
+    for size in ROW_BUCKETS:
         if rows <= size <= limit:
             return size
     return limit

@@ -68,6 +68,7 @@ class ReferenceExecutor:
         self._work = np.zeros(0, np.float32)
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
         self._batch = Batch((), (), ())
+        self.rows_a_run = program.max_rows
         self.memory_bytes = self._cache.nbytes + sum(w.nbytes for w in weights.values())
 
     @classmethod

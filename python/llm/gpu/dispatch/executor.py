@@ -5,6 +5,7 @@ same bytes; the table is replayed in C, so a token costs one Python call. Positi
 tokens stand in the state buffer, which is all that is uploaded from token to token.
 """
 
+import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
+from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Embed, MatMul, Tensor, Weight
@@ -66,6 +68,7 @@ class DispatchExecutor:
         self._program = program
         self._device = device
         self.device = device.name
+        self.rows_a_run = program.max_rows
         self._layout: Layout = place([*constants, *program.weights])
         largest_tape = program.record(program.max_rows, program.max_outputs)
         self._tiles = usable_tiles(device)  # of products
@@ -125,6 +128,8 @@ class DispatchExecutor:
             device.clear(executor._cache, program.cache_words * WORD)
             yield from executor._finish_kernels()
             executor._make_sets(names[-1])
+            if not device.is_cpu:
+                executor.rows_a_run = executor._find_rows_a_run()
         except BaseException:
             executor.close()
             raise
@@ -143,6 +148,16 @@ class DispatchExecutor:
         )
         if not batch.outputs:
             self._device.finish()  # keeps the work of one submit short
+
+    def _find_rows_a_run(self) -> int:
+        """By running a few, twice: the first run has tables to make. The cache is still unused."""
+        rows = min(TRIED_ROWS, self._program.max_rows)
+        seconds = 0.0
+        for _ in range(2):
+            started = time.perf_counter()
+            DispatchExecutor.run(self, Batch([0] * rows, range(rows), []))
+            seconds = time.perf_counter() - started
+        return quick_rows(rows, seconds, self._program.max_rows)
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         row = self._row(output)

@@ -1,0 +1,12 @@
+"""How many rows of a prompt run at once: drivers end work of some 2 s, and take the device away."""
+
+from llm.gpu.program import ROW_BUCKETS
+
+TRIED_ROWS = 32
+RUN_SECONDS = 1.0  # of a run at most, by what few rows took: more rows take less each
+
+
+def quick_rows(tried: int, seconds: float, most: int) -> int:
+    """The most rows, up to `most`, that run in RUN_SECONDS where `tried` rows took `seconds`."""
+    fitting = min(most, int(tried * RUN_SECONDS / max(seconds, 1e-9)))
+    return max(rows for rows in (1, *ROW_BUCKETS, most) if rows == 1 or rows <= fitting)
