@@ -125,11 +125,25 @@ def test_runs_are_short_on_a_slow_device(
 
     monkeypatch.setattr(executor, "quick_rows", slow)
     model = load_dispatch(path, is_cpu=is_cpu)
-    assert asked == ([] if is_cpu else [(32, 64)])
+    assert asked == ([] if is_cpu else [(32, 64)] * 2)
     assert model.chunk_size == (64 if is_cpu else 8)
     expected = logits_of(reference, [61])
     found = logits_of(model, [7] * 8 + [5])
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+    model.close()
+
+
+def test_a_quick_device_is_tried_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def quick(_tried: int, _seconds: float, most: int) -> int:
+        asked.append(most)
+        return most
+
+    monkeypatch.setattr(executor, "quick_rows", quick)
+    model = load_dispatch(path, is_cpu=False)
+    assert asked == [64]
+    assert model.chunk_size == 64
     model.close()
 
 

@@ -5,6 +5,7 @@ Software drivers run their small tiles here, which no game would use there.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from support.random_model import VOCABULARY
 from support.tiny_gemma import write_tiny_gemma
 from support.tiny_llama import write_tiny_k_quant_llama
 
+import godot
 from llm.errors import DeviceError
 from llm.generate.model import Model, load_model
 from llm.gpu import reference
@@ -194,6 +196,29 @@ class OtherInterface:
     @staticmethod
     def get_current_rendering_driver_name() -> str:
         return "d3d12"
+
+
+def handles_of(device: RenderingDevice) -> tuple[int, int]:
+    """The VkInstance and the VkPhysicalDevice."""
+    instance, physical_device = (
+        int(device._device.get_driver_resource(kind, godot.RID(), 0))
+        for kind in (rendering_device.INSTANCE, rendering_device.PHYSICAL_DEVICE)
+    )
+    return instance, physical_device
+
+
+def test_a_wrapped_loader(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some export nothing but the function that finds all others."""
+    real = vulkan._loader()
+    assert real is not None
+    wrapped = SimpleNamespace(vkGetInstanceProcAddr=real.vkGetInstanceProcAddr)
+    monkeypatch.setattr(vulkan, "_loader", lambda: wrapped)
+    assert EXTENSION in vulkan.device_extensions(*handles_of(device))
+
+
+def test_a_loader_that_does_not_know_the_function(device: RenderingDevice) -> None:
+    """As without an instance, where only few functions are to be had."""
+    assert vulkan.device_extensions(0, handles_of(device)[1]) == frozenset()
 
 
 def test_without_a_loader(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:

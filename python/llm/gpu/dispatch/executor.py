@@ -150,14 +150,18 @@ class DispatchExecutor:
             self._device.finish()  # keeps the work of one submit short
 
     def _find_rows_a_run(self) -> int:
-        """By running a few, twice: the first run has tables to make. The cache is still unused."""
-        rows = min(TRIED_ROWS, self._program.max_rows)
-        seconds = 0.0
+        """By running a few, while the cache is unused; again where the first run, which has tables
+        to make, does not show that all are quick enough."""
+        most = self._program.max_rows
+        tried = min(TRIED_ROWS, most)
+        found = 0
         for _ in range(2):
             started = time.perf_counter()
-            DispatchExecutor.run(self, Batch([0] * rows, range(rows), []))
-            seconds = time.perf_counter() - started
-        return quick_rows(rows, seconds, self._program.max_rows)
+            DispatchExecutor.run(self, Batch([0] * tried, range(tried), []))
+            found = quick_rows(tried, time.perf_counter() - started, most)
+            if found == most:
+                break
+        return found
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         row = self._row(output)

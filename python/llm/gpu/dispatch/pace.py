@@ -9,4 +9,4 @@ RUN_SECONDS = 1.0  # of a run at most, by what few rows took: more rows take les
 def quick_rows(tried: int, seconds: float, most: int) -> int:
     """The most rows, up to `most`, that run in RUN_SECONDS where `tried` rows took `seconds`."""
     fitting = min(most, int(tried * RUN_SECONDS / max(seconds, 1e-9)))
-    return max(rows for rows in (1, *ROW_BUCKETS, most) if rows == 1 or rows <= fitting)
+    return max(rows for rows in (*ROW_BUCKETS, most) if rows == 1 or rows <= fitting)

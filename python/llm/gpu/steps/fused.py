@@ -6,6 +6,7 @@ buffers. Prompts, and models or devices that the steps do not fit, run an operat
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.steps.fusion import NoStepError, fuse
 from llm.gpu.steps.step_sizes import StepSizes
-from llm.gpu.steps.steps import DRAWN, LIKELIEST, STEP_WORDS, Grid, Step, Words
+from llm.gpu.steps.steps import STEP_WORDS, Grid, Step, Words
 from llm.gpu.steps.tags import NO_PLACES, Places
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
+ALONE, TOKENS, DRAWN_TOKENS = "steps alone", "tokens", "drawn tokens"  # tables of steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class FusedExecutor(DispatchExecutor):
             return None
         self._grid = Grid(STEP_GROUPS, size)
         self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
-        steps = (*self._steps, *LIKELIEST, *DRAWN)
+        steps = (*self._steps, *chain(*self._picks))
         self._cases = list(dict.fromkeys(step.case(self._grid) for step in steps))
         return self._sizes.kernel(
             size,
@@ -155,7 +157,8 @@ class FusedExecutor(DispatchExecutor):
             self._device.free(steps.buffer)  # and with it its set
         self._lists = [self._list_of(self._packed((*self._steps, *picks))) for picks in self._picks]
         self._buffers += [steps.buffer for steps in self._lists]
-        self._tables = {key: table for key, table in self._tables.items() if key[0] != "steps"}
+        for key in [key for key in self._tables if key[0] in (ALONE, TOKENS, DRAWN_TOKENS)]:
+            del self._tables[key]
 
     def _list_of(self, packed: list[Words]) -> StepList:
         """The steps of a token on the device."""
@@ -175,7 +178,7 @@ class FusedExecutor(DispatchExecutor):
         return StepList(buffer, self._device.uniform_set(bindings, self._shader), len(words))
 
     def _play_steps(self) -> None:
-        key = ("steps", 1, 1)
+        key = (ALONE, 1, 1)
         table = self._tables.get(key)
         if table is None:
             rows = self._rows_of_steps(self._lists[0])[: len(self._steps)]

@@ -16,7 +16,7 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
-from llm.gpu.steps.fused import FusedExecutor, StepList, nothing_steps
+from llm.gpu.steps.fused import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.residency import resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Words
 from llm.gpu.steps.tags import tag_steps
@@ -128,7 +128,7 @@ class PersistentExecutor(FusedExecutor):
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
     def _play_tokens(self, n_tokens: int, *, draws: bool) -> None:
-        key = ("drawn tokens" if draws else "tokens", n_tokens, self._groups)
+        key = (DRAWN_TOKENS if draws else TOKENS, n_tokens, 1)
         table = self._tables.get(key)
         if table is None:
             row = self._row_of(self._lists[draws], n_tokens, self._groups, SPINS)

@@ -19,7 +19,7 @@ from llm.gpu.steps import steps as layout
 from llm.gpu.steps import tags
 from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.steps import Attention, Epilogue, Grid, Product, Prologue, Step, Words
-from llm.gpu.steps.tags import NO_PLACES, Places, tag_steps
+from llm.gpu.steps.tags import NO_PLACES, tag_steps
 from llm.models.registry import Limits, make_program
 
 GRID = Grid(3, 8)
@@ -72,6 +72,48 @@ def field_of(words: Words, field: int, token: int) -> tuple[bool, int]:
     return bool(bits & tags.IS_USED), (bits ^ (bits >> 1 & token)) & 1
 
 
+@dataclass(frozen=True)
+class Access:
+    """A value of which each group reads or writes a part; `field` are the tags it goes by."""
+
+    at: int
+    field: int
+    is_awaited: bool = True
+
+
+def reads_of(step: Step) -> list[Access]:
+    """As the kernel does it; what a group only reads of itself counts where it adds to it."""
+    if isinstance(step, Attention):
+        return [Access(tensor.offset, tags.TAG_X) for tensor in (step.q, step.k, step.v)]
+    assert isinstance(step, Product)
+    found = []
+    if step.prologue in (Prologue.PLAIN, Prologue.NORM, Prologue.GATED):
+        assert step.x is not None
+        found.append(Access(step.x.offset, tags.TAG_X))
+    if step.prologue in (Prologue.ADD_NORM, Prologue.GATED):
+        assert step.y is not None
+        found.append(Access(step.y.offset, tags.TAG_Y))
+    if step.epilogue is Epilogue.ADD:
+        found.append(Access(step.outputs[0].offset, tags.TAG_X, is_awaited=False))
+    return found
+
+
+def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
+    """Logits have no tags; a barrier is behind them."""
+    if isinstance(step, Attention):
+        return [Access(step.y.offset, tags.TAG_OUT)]
+    assert isinstance(step, Product)
+    found = []
+    if step.prologue is Prologue.EMBED and not is_copied:
+        assert step.x_out is not None
+        found.append(Access(step.x_out.offset, tags.TAG_X_OUT))
+    if step.epilogue is Epilogue.GATED:
+        found.append(Access(step.outputs[0].offset, tags.TAG_OUT))
+    elif step.epilogue is not Epilogue.BEST:
+        found += [Access(output.offset, tags.TAG_OUT) for output in step.outputs]
+    return found
+
+
 def heads_of(own: int) -> list[int]:
     """Two groups take part in an attention: parts whose head is theirs."""
     return [part for part in range(GROUPS) if part % 2 == own]
@@ -81,38 +123,35 @@ def a_group(
     own: int, steps: list[Step], words: list[Words], places: dict[int, Place], n_tokens: int
 ) -> Iterator[str]:
     """Every value that a group waits for, reads or writes, in turn. Yields what it is at."""
-    counts: dict[int, int] = {}  # writes to a place so far, in the order of the program
+    copied = is_copied(steps)
+    own_bits = random.Random(own)
+    counts = dict.fromkeys(places, 0)  # writes to a place so far, in the order of the program
     for token in range(n_tokens):
         for step, step_words in zip(steps, words, strict=True):
-            takes_part = not isinstance(step, Attention) or own < 2
-            for field, tensor in tags._reads(step):
-                parts = heads_of(own) if isinstance(step, Attention) else range(GROUPS)
-                for part in parts if takes_part else ():
-                    place = places[tensor.offset]
-                    is_used, tag = field_of(step_words, field, token)
-                    while is_used and place.tag[part] != tag:
+            of_attention = heads_of(own) if isinstance(step, Attention) else None
+            for read in reads_of(step):
+                parts = [own] if not read.is_awaited else range(GROUPS)
+                place = places[read.at]
+                for part in parts if of_attention is None else of_attention:
+                    is_used, tag = field_of(step_words, read.field, token)
+                    while read.is_awaited and is_used and place.tag[part] != tag:
                         yield "waits"
-                    if place.writer[part] != counts.get(tensor.offset, 0):
+                    if place.writer[part] != counts[read.at]:
                         raise OvertakenError
                     yield "reads"
-            written = list(tags._writes(step, is_copied(steps)))
-            for field, tensor in written:
-                if isinstance(step, Attention):
-                    parts = heads_of(own)
-                elif field == tags.TAG_X_OUT:
+            written = writes_of(step, is_copied=copied)
+            for write in written:
+                parts = [own] if of_attention is None else of_attention
+                if write.field == tags.TAG_X_OUT:
                     parts = range(GROUPS) if own == 0 else ()
-                else:
-                    parts = [own]
-                for part in parts if takes_part else ():
-                    place = places[tensor.offset]
-                    adds = isinstance(step, Product) and step.epilogue is Epilogue.ADD
-                    if adds and place.writer[part] != counts.get(tensor.offset, 0):
-                        raise OvertakenError  # what it adds to, read without waiting
-                    place.writer[part] = counts.get(tensor.offset, 0) + 1
-                    place.tag[part] = field_of(step_words, field, token)[1]
+                is_used, tag = field_of(step_words, write.field, token)
+                for part in parts:
+                    places[write.at].writer[part] = counts[write.at] + 1
+                    # without a tag the lowest bit is the value's own
+                    places[write.at].tag[part] = tag if is_used else own_bits.randrange(2)
                     yield "writes"
-            for _, tensor in written:
-                counts[tensor.offset] = counts.get(tensor.offset, 0) + 1
+            for write in written:
+                counts[write.at] += 1
             if not step_words[layout.STAYS]:
                 yield "meets"
 
@@ -124,7 +163,8 @@ def is_copied(steps: list[Step]) -> bool:
 def run(steps: list[Step], words: list[Words], seed: int, n_tokens: int = 3) -> None:
     """All groups in a random order, some much slower than others. Raises OvertakenError."""
     order = random.Random(seed)
-    written = {t.offset for step in steps for _, t in tags._writes(step, is_copied(steps))}
+    copied = is_copied(steps)
+    written = {write.at for step in steps for write in writes_of(step, is_copied=copied)}
     places = {at: Place([0] * GROUPS, [0] * GROUPS) for at in written}
     groups = {own: a_group(own, steps, words, places, n_tokens) for own in range(GROUPS)}
     met: set[int] = set()
@@ -160,12 +200,23 @@ def test_only_the_embedding_and_the_logits_need_a_barrier(steps: list[Step]) -> 
     assert stays == [False, *[True] * (len(steps) - 2), False]
 
 
+def tensors_of(steps: list[Step]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for step in steps:
+        if isinstance(step, Attention):
+            found.append(step.y)
+        elif isinstance(step, Product):
+            found += [*step.outputs, *filter(None, [step.x_out])]
+    return found
+
+
 def test_all_places_are_cleared(steps: list[Step]) -> None:
     places = tag_steps(steps, packed(steps), COPIES, GRID, GROUPS)
+    ends = {tensor.offset: tensor.offset + tensor.width for tensor in tensors_of(steps)}
     for step in steps:
-        for _, tensor in tags._writes(step, is_copied(steps)):
-            assert places.first <= tensor.offset
-            assert tensor.offset + tensor.width <= places.first + places.count
+        for write in writes_of(step, is_copied=is_copied(steps)):
+            assert places.first <= write.at
+            assert ends[write.at] <= places.first + places.count
 
 
 def test_each_group_has_a_copy_of_a_stream_that_is_normed(
@@ -208,14 +259,6 @@ def test_a_shared_embedding_needs_a_barrier(steps: list[Step], architecture: str
             run(steps, words, seed)
 
 
-def first(steps: list[Step], epilogue: Epilogue) -> int:
-    return next(
-        number
-        for number, step in enumerate(steps)
-        if isinstance(step, Product) and number > 0 and step.epilogue is epilogue
-    )
-
-
 def short_rows(steps: list[Step]) -> None:
     number = next(n for n, s in enumerate(steps) if n > 1 and isinstance(s, Product))
     step = steps[number]
@@ -251,8 +294,48 @@ def output_that_is_still_read(steps: list[Step]) -> None:
     steps[2] = replace(product, x=attention.q)
 
 
+def output_that_slow_groups_still_read(steps: list[Step]) -> None:
+    """An attention has seen only some of the groups come out of the product before it."""
+    number = [n for n, step in enumerate(steps) if isinstance(step, Attention)][1]
+    before, attention, after, norm = steps[number - 1 : number + 3]
+    assert isinstance(before, Product)
+    assert isinstance(attention, Attention)
+    assert isinstance(after, Product)
+    assert isinstance(norm, Product)
+    place = before.y or before.x
+    assert place is not None
+    steps[number] = replace(attention, y=place)
+    elsewhere = Tensor(1 << 18, 1, norm.width)
+    steps[number + 1] = replace(after, x=place, outputs=[elsewhere], epilogue=Epilogue.STORE)
+    steps[number + 2] = replace(norm, **{"y" if norm.y else "x": elsewhere})
+
+
+def added_to_copies(steps: list[Step]) -> None:
+    """A product adds to a residual stream of which the norms have copies."""
+    product, norm = steps[2], steps[3]
+    assert isinstance(product, Product)
+    assert isinstance(norm, Product)
+    steps[2] = replace(product, epilogue=Epilogue.ADD)
+    steps[3] = replace(norm, prologue=Prologue.ADD_NORM, y=product.outputs[0])
+
+
+def no_embedding(steps: list[Step]) -> None:
+    product = steps[0]
+    assert isinstance(product, Product)
+    steps[0] = replace(product, prologue=Prologue.PLAIN, x=Tensor(1 << 19, 1, product.width))
+
+
 @pytest.mark.parametrize(
-    "change", [short_rows, unread_output, overlapping, output_that_is_still_read]
+    "change",
+    [
+        added_to_copies,
+        no_embedding,
+        short_rows,
+        unread_output,
+        overlapping,
+        output_that_is_still_read,
+        output_that_slow_groups_still_read,
+    ],
 )
 def test_where_barriers_stay(steps: list[Step], change: Callable[[list[Step]], None]) -> None:
     """And nothing is changed then."""
@@ -273,4 +356,3 @@ def test_fields_are_the_kernels() -> None:
         tags.TURNS,
         tags.IS_USED,
     )
-    assert Places() == NO_PLACES
