@@ -112,8 +112,19 @@ def test_any_number_of_groups(path: Path, monkeypatch: pytest.MonkeyPatch, group
         pytest.param(partial(write_tiny_llama, metadata={"llama.context_length": 320}), id="llama"),
     ],
 )
-def test_parts_of_the_cells(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pytest.param(GROUPS, id="heads apart"),
+        pytest.param(6, id="heads together from cell 128 on"),
+        pytest.param(3, id="heads together from cell 64 on"),
+    ],
+)
+def test_parts_of_the_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path], groups: int
+) -> None:
     """Each group has a part of a head's cells, and the last to come joins them."""
+    monkeypatch.setattr(fused, "STEP_GROUPS", groups)
     path = write(tmp_path / "tiny.gguf")
     model, reference = load(path, context_length=320), load(path, "reference", 320)
     for position in (31, 32, 100, 255, 260, 301):

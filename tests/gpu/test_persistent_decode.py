@@ -83,9 +83,9 @@ def submits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     play = PersistentExecutor._play_tokens
 
-    def count(executor: PersistentExecutor, n_tokens: int, *, draws: bool) -> None:
+    def count(executor: PersistentExecutor, n_tokens: int, position: int, *, draws: bool) -> None:
         counts.append(n_tokens)
-        play(executor, n_tokens, draws=draws)
+        play(executor, n_tokens, position, draws=draws)
 
     monkeypatch.setattr(PersistentExecutor, "_play_tokens", count)
     return counts

@@ -11,8 +11,8 @@ from llm.files.gguf import GgufFile
 from llm.gpu.kernels.shader_source import expand, expand_kernel
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.steps.fusion import fuse
+from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.step_sizes import StepSizes
-from llm.gpu.steps.steps import Grid
 from llm.models.registry import Limits, make_program
 
 TARGET = "vulkan1.1"

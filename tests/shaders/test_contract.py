@@ -24,6 +24,7 @@ PROBED = (
     "attend_matrices_",
 )
 TEMPLATES = (
+    "step_attend_heads.glslh",
     "step_embed.glslh",
     "step_float_rows.glslh",
     "step_forget.glslh",
@@ -91,7 +92,7 @@ def test_state_regions_do_not_overlap() -> None:
     sizes = {
         state.SEED: 2,
         state.DECODED: 1,
-        state.PART_ARRIVALS: state.MAX_KV_HEADS,
+        state.PART_ARRIVALS: state.MAX_ATTEND_ITEMS,
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,
         state.OUTPUT_ROWS: state.MAX_ROWS,

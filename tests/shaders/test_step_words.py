@@ -10,8 +10,10 @@ from llm.files.formats import FORMATS
 from llm.gpu.kernels.shader_source import INCLUDES, expand
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
-from llm.gpu.steps import steps
-from llm.gpu.steps.steps import Attention, Epilogue, Grid, Product, Prologue, plan_rows
+from llm.gpu.steps import packing, steps
+from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.packing import Grid
+from llm.gpu.steps.steps import Epilogue, Product, Prologue, plan_rows
 
 GRID = Grid(groups=3, subgroup_size=8)
 KIND = 7
@@ -93,13 +95,13 @@ def test_every_named_word_is_tested() -> None:
 
 
 def test_sizes_and_numbers() -> None:
-    assert GLSL["STEP_WORDS"] == steps.STEP_WORDS
-    assert GLSL["STEP_EMBEDDING"] + 8 <= steps.STEP_WORDS
+    assert GLSL["STEP_WORDS"] == packing.STEP_WORDS
+    assert GLSL["STEP_EMBEDDING"] + 8 <= packing.STEP_WORDS
     assert GLSL["SEGMENT_PLANES"] + 8 <= GLSL["SEGMENT_WORDS"]
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
     assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < GLSL["STEP_TAGS"]
-    assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < steps.STEP_WORDS
+    assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < packing.STEP_WORDS
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
     assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "X_OUT", "STAYS")) == (
         steps.X,
@@ -136,7 +138,7 @@ def test_what_cases_name_has_a_number_of_its_own(prefix: str) -> None:
 @pytest.mark.parametrize("name", ["steps", "steps_plain"])
 def test_sizes_in_the_kernel(name: str) -> None:
     kernel = constants(expand(name))
-    assert kernel["SUBGROUPS"] == steps.SUBGROUPS
+    assert kernel["SUBGROUPS"] == packing.SUBGROUPS
     assert kernel["PART_WEIGHTS"] == steps.PART_WEIGHTS
 
 
@@ -152,7 +154,7 @@ def test_wide_units() -> None:
 def test_a_product(groups: int) -> None:
     """Run by as many groups as the case was made for, or by others."""
     words = a_product().pack(KIND, locate, GRID, groups)
-    assert words.shape == (steps.STEP_WORDS,)
+    assert words.shape == (packing.STEP_WORDS,)
     assert {name: words[GLSL[name]] for name in PRODUCT_WORDS} == PRODUCT_WORDS
     assert address_at(words, GLSL["STEP_NORM"]) == locate(NORM)[0]
     assert address_at(words, GLSL["STEP_POST_NORM"]) == locate(POST_NORM)[0]
@@ -165,10 +167,10 @@ def test_a_product(groups: int) -> None:
         assert segment[GLSL["SEGMENT_HEIGHT"]] == weight.rows
         assert segment[GLSL["SEGMENT_OUT"]] == output.offset
         assert segment[GLSL["SEGMENT_PASSES"]] == plan.passes[number]
-        assert segment[GLSL["SEGMENT_BEFORE"]] == before % (groups * steps.SUBGROUPS)
+        assert segment[GLSL["SEGMENT_BEFORE"]] == before % (groups * packing.SUBGROUPS)
         assert planes_at(segment[GLSL["SEGMENT_PLANES"] :]) == locate(weight)
         before += plan.passes[number]
-    assert before > groups * steps.SUBGROUPS  # or the remainder shows nothing
+    assert before > groups * packing.SUBGROUPS  # or the remainder shows nothing
     assert planes_at(words[GLSL["STEP_EMBEDDING"] :]) == locate(EMBEDDING)
 
 
@@ -206,8 +208,8 @@ def test_attention(is_normed: bool) -> None:
         partials=9000,
         n_parts=32,
     )
-    words = attention.pack(KIND, locate, GRID, 5)
-    assert words.shape == (steps.STEP_WORDS,)
+    words = attention.pack(KIND, locate, GRID, 13)
+    assert words.shape == (packing.STEP_WORDS,)
     assert {name: words[GLSL[name]] for name in ATTENTION_WORDS} == ATTENTION_WORDS
     assert address_at(words, GLSL["STEP_TABLE"]) == locate(EMBEDDING)[0]
     norms = [address_at(words, GLSL[name]) for name in ("STEP_Q_NORM", "STEP_K_NORM")]

@@ -284,6 +284,8 @@ def steps_kernel(
     subgroup_size: int,
     head_size: int,
     group_heads: int,
+    together: int,
+    lane_cells: int,
     input_size: int,
     model_width: int,
     formats: Iterable[str],
@@ -295,6 +297,8 @@ def steps_kernel(
         "SUBGROUP_SIZE": subgroup_size,
         "HEAD_SIZE": head_size,
         "GROUP_HEADS": group_heads,
+        "TOGETHER": together,
+        "LANE_CELLS": lane_cells,
         "INPUT_SIZE": input_size,
         "MODEL_WIDTH": model_width,
         **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
@@ -308,8 +312,8 @@ def steps_kernel(
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "run_attend(position, 1u, false, 128u, true);",
-    "run_attend(position, 8u, true, 64u, false);",
+    "attend_apart(position, 1u, false, 128u, true);",
+    "attend_apart(position, 8u, true, 64u, false);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
@@ -328,6 +332,8 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         subgroup_size=32,
         head_size=256,
         group_heads=4,
+        together=2,
+        lane_cells=2,
         input_size=2048,
         model_width=640,
         formats=FORMAT_IDS,

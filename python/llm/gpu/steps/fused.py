@@ -4,6 +4,7 @@ Steps read the weights through their device addresses, so that a model may have 
 buffers. Prompts, and models or devices that the steps do not fit, run an operation a dispatch.
 """
 
+import sys
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,9 +23,11 @@ from llm.gpu.kernels.variants import Kernel, pack_params
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
+from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.fusion import NoStepError, fuse
+from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
 from llm.gpu.steps.step_sizes import StepSizes
-from llm.gpu.steps.steps import STEP_WORDS, Grid, Step, Words
+from llm.gpu.steps.steps import Step
 from llm.gpu.steps.tags import NO_PLACES, Places
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
@@ -58,7 +61,9 @@ class FusedExecutor(DispatchExecutor):
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
         self._steps: list[Step] = []
-        self._lists: list[StepList] = []  # a token's steps with each of the picks
+        self._far_steps: list[Step] = []  # for positions from `_far_from` on
+        self._far_from = sys.maxsize
+        self._lists: list[StepList] = []  # a token's steps with each of the picks, then far ones
 
     @classmethod
     def load(
@@ -79,7 +84,7 @@ class FusedExecutor(DispatchExecutor):
             return
         self._logits = self._tape(1, 1).logits
         self._write_state(batch)
-        self._play_steps()
+        self._play_steps(self._is_far(batch.positions[0]))
 
     def profile(self, batch: Batch) -> RunProfile:
         if not self._groups or len(batch.tokens) != 1:
@@ -87,10 +92,11 @@ class FusedExecutor(DispatchExecutor):
         self.run(batch)
         self._device.finish()
         kinds: dict[str, list[Words]] = {}
-        for step, words in zip(self._steps, self._packed(self._steps), strict=True):
+        steps = self._far_steps if self._is_far(batch.positions[0]) else self._steps
+        for step, words in zip(steps, self._packed(steps), strict=True):
             kinds.setdefault(step.label, []).append(words)
         times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
-        return make_profile(len(self._steps), times)
+        return make_profile(len(steps), times)
 
     def _read_floats(self, tensor: Tensor) -> Floats:
         """NumericError where a step met NaN or infinity: integers hide them from the logits."""
@@ -120,7 +126,11 @@ class FusedExecutor(DispatchExecutor):
             return None
         self._grid = Grid(STEP_GROUPS, size)
         self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
-        steps = (*self._steps, *chain(*self._picks))
+        self._far_steps = [
+            step.with_heads_together(self._grid) if isinstance(step, Attention) else step
+            for step in self._steps
+        ]
+        steps = (*self._steps, *self._far_steps, *chain(*self._picks))
         self._cases = list(dict.fromkeys(step.case(self._grid) for step in steps))
         return self._sizes.kernel(
             size,
@@ -155,10 +165,26 @@ class FusedExecutor(DispatchExecutor):
         for steps in self._lists:
             self._buffers.remove(steps.buffer)
             self._device.free(steps.buffer)  # and with it its set
-        self._lists = [self._list_of(self._packed((*self._steps, *picks))) for picks in self._picks]
+        self._lists = [
+            self._list_of(self._packed((*steps, *picks)))
+            for steps in (self._steps, self._far_steps)
+            for picks in self._picks
+        ]
+        assert self._grid is not None
+        grid = Grid(groups, self._grid.subgroup_size)
+        changed = [
+            step.few_cells(grid)
+            for step, far in zip(self._steps, self._far_steps, strict=True)
+            if isinstance(step, Attention) and step != far
+        ]
+        self._far_from = max(changed, default=sys.maxsize)
         self._buffers += [steps.buffer for steps in self._lists]
         for key in [key for key in self._tables if key[0] in (ALONE, TOKENS, DRAWN_TOKENS)]:
             del self._tables[key]
+
+    def _is_far(self, position: int) -> bool:
+        """Whether a token there sees so many cells that the other steps are quicker."""
+        return position >= self._far_from
 
     def _list_of(self, packed: list[Words]) -> StepList:
         """The steps of a token on the device."""
@@ -177,11 +203,12 @@ class FusedExecutor(DispatchExecutor):
         bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, buffer]
         return StepList(buffer, self._device.uniform_set(bindings, self._shader), len(words))
 
-    def _play_steps(self) -> None:
-        key = (ALONE, 1, 1)
+    def _play_steps(self, is_far: bool) -> None:
+        key = (ALONE, 1, int(is_far))
         table = self._tables.get(key)
         if table is None:
-            rows = self._rows_of_steps(self._lists[0])[: len(self._steps)]
+            steps = self._lists[is_far * len(self._picks)]
+            rows = self._rows_of_steps(steps)[: len(self._steps)]
             table = self._tables[key] = self._device.table(rows)
         self._device.play(table)
 

@@ -19,7 +19,8 @@ from llm.gpu.operations import (
     SelectRows,
     Tensor,
 )
-from llm.gpu.steps.steps import MAX_SEGMENTS, Attention, Epilogue, Product, Prologue, Step
+from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.steps import MAX_SEGMENTS, Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
 
 

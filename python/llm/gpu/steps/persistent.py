@@ -17,8 +17,9 @@ from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
 from llm.gpu.steps.fused import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
+from llm.gpu.steps.packing import Words
 from llm.gpu.steps.residency import resident_groups
-from llm.gpu.steps.steps import DRAWN, LIKELIEST, Words
+from llm.gpu.steps.steps import DRAWN, LIKELIEST
 from llm.gpu.steps.tags import tag_steps
 
 PROBE_STEPS = 8
@@ -49,7 +50,7 @@ class PersistentExecutor(FusedExecutor):
         else:
             self._logits = self._tape(1, 1).logits
             self._write_state(batch)
-            self._play_tokens(1, draws=False)
+            self._play_tokens(1, batch.positions[0], draws=False)
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         is_plain = penalties is None or penalties.changes_nothing
@@ -72,7 +73,7 @@ class PersistentExecutor(FusedExecutor):
             batch = Batch([last], [position + len(found)], [0])
             self._write_state(batch, sampler, stops)
             started = time.perf_counter()
-            self._play_tokens(n_tokens, draws=sampler.temperature > 0.0)
+            self._play_tokens(n_tokens, batch.positions[0], draws=sampler.temperature > 0.0)
             try:
                 made = self._read_tokens(n_tokens).ids.tolist()
             except _GaveUpError:
@@ -127,11 +128,13 @@ class PersistentExecutor(FusedExecutor):
         self._use_groups(self._groups)  # without tags
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
-    def _play_tokens(self, n_tokens: int, *, draws: bool) -> None:
-        key = (DRAWN_TOKENS if draws else TOKENS, n_tokens, 1)
+    def _play_tokens(self, n_tokens: int, position: int, *, draws: bool) -> None:
+        is_far = self._is_far(position)
+        key = (DRAWN_TOKENS if draws else TOKENS, n_tokens, int(is_far))
         table = self._tables.get(key)
         if table is None:
-            row = self._row_of(self._lists[draws], n_tokens, self._groups, SPINS)
+            steps = self._lists[is_far * len(self._picks) + draws]
+            row = self._row_of(steps, n_tokens, self._groups, SPINS)
             table = self._tables[key] = self._device.table([row])
         self._device.play(table)
 

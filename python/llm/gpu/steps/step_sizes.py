@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from llm.gpu.kernels.variants import STEPS_SUBGROUPS, Kernel, steps_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.sampler import LISTED, sample_scratch
-from llm.gpu.state import MAX_KV_HEADS
+from llm.gpu.steps.attention import heads_together, lane_cells
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
 from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.steps import Product, Prologue
@@ -22,9 +22,7 @@ class StepSizes:
         attention = [op for op in tape.operations if isinstance(op, Attend)]
         if not attention:
             raise NoStepError("a tape without attention")
-        first, most = attention[0], max(op.kv_heads for op in attention)
-        if most > MAX_KV_HEADS:
-            raise NoStepError(f"{most} key/value heads; steps take {MAX_KV_HEADS}")
+        first = attention[0]
         self.width = next(op.y.width for op in tape.operations if isinstance(op, Embed))
         self.head_size = first.q.width // first.heads
         self.group_heads = first.heads // first.kv_heads
@@ -80,13 +78,14 @@ class StepSizes:
             subgroup_size < 8
             or self.head_size & (self.head_size - 1)
             or self.head_size < 2 * max(subgroup_size, STEPS_SUBGROUPS)
-            or self.group_heads > STEPS_SUBGROUPS - 2
         ):
             return None
         kernel = steps_kernel(
             subgroup_size=subgroup_size,
             head_size=self.head_size,
             group_heads=self.group_heads,
+            together=heads_together(self.group_heads),
+            lane_cells=lane_cells(self.head_size),
             input_size=self.longest_input,
             model_width=self.longest_normed,
             formats=self.formats,
@@ -96,11 +95,9 @@ class StepSizes:
         return kernel if self._shared_bytes(subgroup_size) <= shared_memory else None
 
     def _shared_bytes(self, subgroup_size: int) -> int:
-        lane_quads = max(1, self.head_size // 8 // subgroup_size)
-        tile_quads = 2 * STEPS_SUBGROUPS * subgroup_size * lane_quads
         runs = -(-self.longest_input // 128) * 8
-        pool = 16 * max(2 * runs, tile_quads, self.longest_normed // 4)
-        tile_cells = tile_quads * 8 // self.head_size
-        heads = self.group_heads * 4 * (self.head_size + tile_cells + subgroup_size)
+        pool = 16 * max(2 * runs, STEPS_SUBGROUPS * self.head_size // 4, self.longest_normed // 4)
+        floats_of_head = self.head_size + 2 * STEPS_SUBGROUPS + subgroup_size
+        heads = heads_together(self.group_heads) * 4 * floats_of_head
         cell = 4 * self.head_size
         return pool + 8 * runs + heads + cell + SMALL_SHARED

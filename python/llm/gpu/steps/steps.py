@@ -4,30 +4,36 @@ A step ends where another must see all of its output: five of them make a dense 
 one kind have in common is compiled: `case` is the kind's GLSL, equal for equal kinds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
-from llm.gpu.state import NONE
+from llm.gpu.operations import Activation, Tensor, Weight
+from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.packing import (
+    STEP_WORDS,
+    SUBGROUPS,
+    Grid,
+    Locate,
+    Words,
+    ceil_div,
+    float_bits,
+    offset_of,
+    plane_addresses,
+    vector_address,
+)
 
-STEP_WORDS = 60
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
 MAX_SEGMENTS = 3
-SUBGROUPS = 16  # of a group
 PART_WEIGHTS = 32
 PASS_PARTS = 2  # what the end of a pass costs, in parts
 LEAST_SHIFT = 2
 WIDE_SHIFT = 4
 NARROW = 0.12  # what each halving of the lanes below 2^WIDE_SHIFT adds to the cost of a pass
 WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
-
-Words = NDArray[np.uint32]
-Locate = Callable[[Weight], Sequence[int]]  # a weight -> the device addresses of its planes
 
 
 class Prologue(IntEnum):
@@ -47,14 +53,6 @@ class Epilogue(IntEnum):
     GATED = 1
     BEST = 2
     ADD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The groups that share a step, and the threads of their subgroups (a power of two)."""
-
-    groups: int
-    subgroup_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,10 @@ def plan_rows(
     for rows in (2,) if is_gated else (2, 1):
         for shift in reversed(range(LEAST_SHIFT, grid.subgroup_size.bit_length())):
             of_pass = (grid.subgroup_size >> shift) * (1 if is_gated else rows)
-            passes = tuple(_ceil_div(height, of_pass) for height in heights)
+            passes = tuple(ceil_div(height, of_pass) for height in heights)
             total = passes[0] if is_gated else sum(passes)
-            rounds = _ceil_div(total, grid.groups * SUBGROUPS)
-            parts = rows * _ceil_div(n_units, 1 << shift) * unit_parts + PASS_PARTS
+            rounds = ceil_div(total, grid.groups * SUBGROUPS)
+            parts = rows * ceil_div(n_units, 1 << shift) * unit_parts + PASS_PARTS
             cost = rounds * parts * narrow_factor(shift)
             if best is None or cost < best[0]:
                 best = cost, RowPlan(shift, rows, passes)
@@ -143,18 +141,18 @@ class Product:
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
         """For a kernel whose cases were made for `grid`, with so many groups running it."""
         words = np.zeros(STEP_WORDS, np.uint32)
-        words[:4] = (kind, *map(_offset, (self.x, self.y, self.x_out)))
-        words[4:6] = (_bits(self.eps), _bits(self.scale))
-        words[6:10] = (*_address(self.norm, locate), *_address(self.post_norm, locate))
+        words[:4] = (kind, *map(offset_of, (self.x, self.y, self.x_out)))
+        words[4:6] = (float_bits(self.eps), float_bits(self.scale))
+        words[6:10] = (*vector_address(self.norm, locate), *vector_address(self.post_norm, locate))
         before = 0
         passes = self._plan(grid).passes
         for number, (weight, output) in enumerate(zip(self.weights, self.outputs, strict=True)):
             start = SEGMENT + number * SEGMENT_WORDS
             words[start : start + 4] = (weight.rows, output.offset, passes[number], before)
-            words[start + 4 : start + SEGMENT_WORDS] = _planes(weight, locate)
+            words[start + 4 : start + SEGMENT_WORDS] = plane_addresses(weight, locate)
             before = (before + passes[number]) % (groups * SUBGROUPS)
         if self.embedding is not None:
-            words[EMBEDDING : EMBEDDING + 8] = _planes(self.embedding, locate)
+            words[EMBEDDING : EMBEDDING + 8] = plane_addresses(self.embedding, locate)
         return words
 
     def passes(self, grid: Grid) -> tuple[int, ...]:
@@ -192,50 +190,6 @@ class Product:
         return f"normed_input({self.width}u, INPUT_{kind[self.prologue]});"
 
 
-@dataclass(slots=True)
-class Attention:
-    """Norm and rotation of queries and keys, the new cell, and the sums over the cells."""
-
-    q: Tensor
-    k: Tensor
-    v: Tensor
-    y: Tensor
-    q_norm: Weight | None
-    k_norm: Weight | None
-    table: Weight
-    pairing: Pairing
-    eps: float
-    scale: float
-    cache: CacheSlab
-    kv_heads: int
-    window: int
-    partials: int  # offset in floats
-    n_parts: int  # most parts of the cells of a key/value head
-
-    @property
-    def label(self) -> str:
-        return f"attention, window {self.window}" if self.window else "attention, all cells"
-
-    def case(self, _grid: Grid) -> str:
-        """GLSL that runs steps of this kind."""
-        flags = [self.pairing is Pairing.ADJACENT, self.q_norm is not None]
-        adjacent, normed = (str(flag).lower() for flag in flags)
-        sizes = f"{self.kv_heads}u, {adjacent}, {self.table.rows}u, {normed}"
-        return f"run_attend(position, {sizes});"
-
-    def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
-        """As of a Product."""
-        words = np.zeros(STEP_WORDS, np.uint32)
-        words[:4] = (kind, self.q.offset, self.k.offset, self.v.offset)
-        words[4:6] = (_bits(self.eps), _bits(self.scale))
-        words[6:10] = (*_address(self.q_norm, locate), *_address(self.k_norm, locate))
-        words[10:12] = _address(self.table, locate)
-        words[12:15] = (self.cache.keys, self.cache.values, self.y.offset)
-        parts = parts_of(self.n_parts, self.kv_heads, Grid(groups, grid.subgroup_size))
-        words[15:18] = (self.partials, parts, self.window)
-        return words
-
-
 @dataclass(frozen=True, slots=True)
 class Pick:
     """What follows the logits where tokens are picked on the device."""
@@ -262,30 +216,3 @@ DRAWN = (
 )
 
 Step = Product | Attention | Pick
-
-
-def parts_of(most: int, kv_heads: int, grid: Grid) -> int:
-    """So many parts of the cells that each group has one at most; a subgroup joins them."""
-    return max(1, min(most, grid.subgroup_size, grid.groups // kv_heads))
-
-
-def _planes(weight: Weight, locate: Locate) -> Words:
-    addresses = (*locate(weight), 0, 0, 0)[:4]
-    return np.array(addresses, np.uint64).view(np.uint32)
-
-
-def _address(weight: Weight | None, locate: Locate) -> tuple[int, int]:
-    address = 0 if weight is None else locate(weight)[0]
-    return address & 0xFFFFFFFF, address >> 32
-
-
-def _offset(tensor: Tensor | None) -> int:
-    return NONE if tensor is None else tensor.offset
-
-
-def _bits(value: float) -> int:
-    return int(np.float32(value).view(np.uint32))
-
-
-def _ceil_div(value: int, divisor: int) -> int:
-    return -(-value // divisor)

@@ -13,20 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from llm.gpu.operations import Tensor
-from llm.gpu.steps.steps import (
-    COPIES,
-    STAYS,
-    TAGS,
-    X_OUT,
-    Attention,
-    Epilogue,
-    Grid,
-    Product,
-    Prologue,
-    Step,
-    Words,
-    X,
-)
+from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.packing import Grid, Words
+from llm.gpu.steps.steps import COPIES, STAYS, TAGS, X_OUT, Epilogue, Product, Prologue, Step, X
 
 TAG_X, TAG_Y, TAG_OUT, TAG_X_OUT = 0, 4, 8, 12  # first bits of the fields of a step's tags
 TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself

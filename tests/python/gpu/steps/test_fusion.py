@@ -24,8 +24,9 @@ from llm.gpu.operations import (
     Tensor,
     Weight,
 )
+from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
-from llm.gpu.steps.steps import Attention, Epilogue, Product, Prologue, Step
+from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
 from llm.models.registry import Limits, make_program
 from llm.models.weights import F32

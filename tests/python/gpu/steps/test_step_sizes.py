@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from support.glsl_constants import shared_bytes
+from support.glsl_constants import constants, shared_bytes
 
 from llm.files.formats import FORMATS
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import STEPS_SUBGROUPS
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.sampler import LISTED, sample_scratch
+from llm.gpu.steps.attention import tile_cells
 from llm.gpu.steps.fusion import NoStepError
 from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.step_sizes import MAX_PARTS, StepSizes
@@ -81,8 +82,8 @@ def test_sizes() -> None:
         pytest.param((6, 2, 96), 32, False, id="no power of two"),
         pytest.param((6, 2, 80), 8, False, id="no power of two, small"),
         pytest.param((8, 2, 512), 32, True, id="large heads"),
-        pytest.param((14, 1, 64), 32, True, id="a subgroup for each head and two for the cell"),
-        pytest.param((15, 1, 64), 32, False, id="one subgroup left for the cell"),
+        pytest.param((71, 1, 64), 32, True, id="more heads on one than a group has subgroups"),
+        pytest.param((65, 65, 64), 32, True, id="more heads than parts are counted of"),
     ],
 )
 def test_where_the_kernel_fits(heads: Heads, subgroup_size: int, expected: bool) -> None:
@@ -106,6 +107,18 @@ def test_shared_memory(heads: Heads, subgroup_size: int, width: int, feed_forwar
     assert sizes.kernel(subgroup_size, needed - 1, CASES, has_integer_dot=True) is None
 
 
+@pytest.mark.parametrize(
+    ("heads", "subgroup_size"),
+    [((4, 1, 256), 32), ((6, 2, 64), 8), ((14, 1, 128), 64), ((2, 2, 64), 32), ((12, 1, 512), 16)],
+    ids=str,
+)
+def test_cells_that_a_group_attends_to_at_once(heads: Heads, subgroup_size: int) -> None:
+    kernel = StepSizes(tape_of([heads])).kernel(subgroup_size, PLENTY, CASES, has_integer_dot=True)
+    assert kernel is not None
+    cells = constants(expand_kernel(kernel))["TILE_CELLS"]
+    assert tile_cells(heads[2], subgroup_size) == cells
+
+
 def test_a_large_model() -> None:
     """The sizes of Llama 3 8B, in the least shared memory that large GPUs have."""
     sizes = StepSizes(tape_of([(32, 8, 128)], width=4096, feed_forward=14336))
@@ -119,6 +132,7 @@ def test_kernel(has_integer_dot: bool) -> None:
     assert kernel is not None
     assert kernel.group_size == STEPS_SUBGROUPS * 16
     defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "GROUP_HEADS": 3, "INPUT_SIZE": 800}
+    defines |= {"TOGETHER": 2, "LANE_CELLS": 4}
     defines |= {"MODEL_WIDTH": 320, "USE_Q8_0": 1, "USE_Q4_K": 1, "USE_F16": 1}
     defines |= {"STEP_CASES": "case 1u: { one(); } break; case 2u: { two(); } break;"}
     assert kernel.defines == ({**defines, "HAS_INTEGER_DOT": 1} if has_integer_dot else defines)
@@ -144,8 +158,6 @@ def test_scratch() -> None:
     ("layers", "message"),
     [
         pytest.param([], "a tape without attention", id="no layers"),
-        pytest.param([(65, 65, 64)], "65 key/value heads; steps take 64", id="many heads"),
-        pytest.param([(4, 2, 64), (65, 65, 64)], "65 key/value heads", id="many in one layer"),
         pytest.param([(4, 2, 64), (4, 2, 128)], "heads of several sizes", id="head sizes"),
         pytest.param([(4, 2, 64), (4, 1, 64)], "several numbers of query heads", id="sharing"),
     ],

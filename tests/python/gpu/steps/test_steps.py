@@ -11,22 +11,19 @@ from support.glsl_constants import constants
 
 from llm.files.formats import FORMATS
 from llm.gpu.kernels.shader_source import expand
-from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
+from llm.gpu.operations import Activation, Tensor, Weight
+from llm.gpu.steps.packing import SUBGROUPS, Grid
 from llm.gpu.steps.steps import (
     LEAST_SHIFT,
     PART_WEIGHTS,
     PASS_PARTS,
     SEGMENT,
     SEGMENT_WORDS,
-    SUBGROUPS,
-    Attention,
     Epilogue,
-    Grid,
     Product,
     Prologue,
     RowPlan,
     narrow_factor,
-    parts_of,
     plan_rows,
 )
 
@@ -245,20 +242,6 @@ def test_equal_steps_have_one_label() -> None:
     assert labels == ["plain, 640 q4_k x 1024, store", "norm, 640 q4_k x 1024, best"]
 
 
-@pytest.mark.parametrize(
-    ("most", "kv_heads", "grid", "expected"),
-    [
-        pytest.param(32, 1, Grid(132, 32), 32, id="as many as there is room for"),
-        pytest.param(32, 8, Grid(132, 32), 16, id="a group each"),
-        pytest.param(32, 1, Grid(132, 16), 16, id="a lane each"),
-        pytest.param(32, 4, Grid(1, 32), 1, id="at least one"),
-        pytest.param(5, 1, Grid(132, 32), 5, id="as asked"),
-    ],
-)
-def test_parts_of(most: int, kv_heads: int, grid: Grid, expected: int) -> None:
-    assert parts_of(most, kv_heads, grid) == expected
-
-
 GRID = Grid(132, 32)
 
 
@@ -320,30 +303,3 @@ def test_how_a_case_makes_its_input(prologue: Prologue, call: str) -> None:
     step = a_product([7], 96)
     step.prologue, step.activation = prologue, Activation.SILU
     assert f"; {call} Best best" in step.case(GRID)
-
-
-@pytest.mark.parametrize(
-    ("pairing", "norm", "window", "arguments"),
-    [
-        (Pairing.ADJACENT, None, 0, "position, 2u, true, 20u, false"),
-        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "position, 2u, false, 20u, true"),
-    ],
-)
-def test_the_case_of_attention(
-    pairing: Pairing, norm: Weight | None, window: int, arguments: str
-) -> None:
-    step = Attention(
-        *(Tensor(0, 1, width) for width in (384, 128, 128, 384)),
-        q_norm=norm,
-        k_norm=norm,
-        table=Weight("table", F32, 20, 2),
-        pairing=pairing,
-        eps=1e-5,
-        scale=0.125,
-        cache=CacheSlab(64, 4096, 100, 128),
-        kv_heads=2,
-        window=window,
-        partials=9000,
-        n_parts=32,
-    )
-    assert step.case(GRID) == f"run_attend({arguments});"

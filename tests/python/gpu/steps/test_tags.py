@@ -17,8 +17,10 @@ from llm.gpu.kernels.shader_source import INCLUDES
 from llm.gpu.operations import Tensor
 from llm.gpu.steps import steps as layout
 from llm.gpu.steps import tags
+from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.fusion import StepScratch, fuse
-from llm.gpu.steps.steps import Attention, Epilogue, Grid, Product, Prologue, Step, Words
+from llm.gpu.steps.packing import Grid, Words
+from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
 from llm.gpu.steps.tags import NO_PLACES, tag_steps
 from llm.models.registry import Limits, make_program
 
