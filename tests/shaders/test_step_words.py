@@ -10,7 +10,7 @@ from llm.files.formats import FORMATS
 from llm.gpu.kernels.shader_source import INCLUDES, expand
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
-from llm.gpu.steps import packing, steps
+from llm.gpu.steps import ahead, packing, steps
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.steps import Epilogue, Product, Prologue, plan_rows
@@ -79,6 +79,7 @@ ATTENTION_WORDS = {
     "STEP_WINDOW": 512,
 }
 TAG_WORDS = {"STEP_TAGS": steps.TAGS, "STEP_COPIES": steps.COPIES}
+AHEAD_WORDS = {"STEP_AHEAD": steps.AHEAD, "STEP_AHEAD_LINES": steps.AHEAD_LINES}
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 FLOATS = ("STEP_EPS", "STEP_SCALE")
@@ -87,7 +88,7 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 
 def test_every_named_word_is_tested() -> None:
-    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS)
+    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS, *AHEAD_WORDS)
     tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
@@ -103,6 +104,8 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < GLSL["STEP_TAGS"]
     assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < packing.STEP_WORDS
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
+    assert {name: GLSL[name] for name in AHEAD_WORDS} == AHEAD_WORDS
+    assert GLSL["STEP_WINDOW"] < GLSL["STEP_AHEAD"] == GLSL["STEP_AHEAD_LINES"] - 2
     assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "X_OUT", "STAYS")) == (
         steps.X,
         steps.X_OUT,
@@ -140,6 +143,7 @@ def test_sizes_in_the_kernel(name: str) -> None:
     kernel = constants(expand(name))
     assert kernel["SUBGROUPS"] == packing.SUBGROUPS
     assert kernel["PART_WEIGHTS"] == steps.PART_WEIGHTS
+    assert kernel["LINE_WORDS"] * 4 == ahead.LINE
 
 
 def test_wide_units() -> None:

@@ -5,7 +5,7 @@ buffers. Prompts, and models or devices that the steps do not fit, run an operat
 """
 
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -23,6 +23,7 @@ from llm.gpu.kernels.variants import Kernel, pack_params
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
+from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.fusion import NoStepError, fuse
 from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
@@ -151,13 +152,15 @@ class FusedExecutor(DispatchExecutor):
         self._addresses = [self._device.address(shard) for shard in self._shards]
         self._use_groups(STEP_GROUPS)
 
-    def _packed(self, steps: Iterable[Step]) -> list[Words]:
+    def _packed(self, steps: Sequence[Step]) -> list[Words]:
         assert self._grid is not None
         grid, groups = self._grid, self._groups
-        return [
+        packed = [
             step.pack(1 + self._cases.index(step.case(grid)), self._locate, grid, groups)
             for step in steps
         ]
+        load_ahead(steps, packed, self._locate)
+        return packed
 
     def _use_groups(self, groups: int) -> None:
         """Packs the steps for so many groups."""

@@ -25,7 +25,7 @@ from llm.gpu.steps.tags import tag_steps
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
-TOKENS_A_SUBMIT = 32  # at most
+TOKENS_A_SUBMIT = 64  # at most
 SUBMIT_SECONDS = 0.016  # a frame of a game: with longer submits answers would come in bursts
 TIMED_TOKENS = 32  # of a kind of step that is timed
 FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is

@@ -27,12 +27,15 @@ from llm.gpu.steps.packing import (
 )
 
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
+AHEAD, AHEAD_LINES = 18, 20
 MAX_SEGMENTS = 3
 PART_WEIGHTS = 32
 PASS_PARTS = 2  # what the end of a pass costs, in parts
 LEAST_SHIFT = 2
 WIDE_SHIFT = 4
 NARROW = 0.12  # what each halving of the lanes below 2^WIDE_SHIFT adds to the cost of a pass
+STREAMED = ("q4_k",)  # formats of which the next rows are loaded early; others are slower then
+STREAM_ROUNDS = 2  # where a subgroup has as many passes
 WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
 
 
@@ -131,9 +134,12 @@ class Product:
             lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
         lines.append(self._input_call())
         lines.append("Best best = NO_BEST;")
+        rounds = ceil_div(sum(self.passes(grid)), grid.groups * SUBGROUPS)
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
         for number, (name, _, end) in enumerate(self._runs()):
-            lines.append(f"multiply_{name}(share_{number}, {end}u, {sizes}, {what}, best);")
+            streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
+            call = f"multiply_{name}(share_{number}, {end}u, {sizes}, {what}, {streams}, best);"
+            lines.append(call)
         if self.epilogue is Epilogue.BEST:
             lines.append("leave_best(best);")
         return " ".join(lines)

@@ -34,7 +34,8 @@ Counts = NDArray[np.int64]
 
 SHARE = re.compile(r"Share share_(\d+) = next_share\((\d+)u, (\d+)u, (true|false)\);")
 MULTIPLY = re.compile(
-    r"multiply_(\w+)\(share_(\d+), (\d+)u, (\d+)u, (\d+)u, (\d+)u, OUTPUT_(\w+), (\d+)u, best\);"
+    r"multiply_(\w+)\(share_(\d+), (\d+)u, (\d+)u, (\d+)u, (\d+)u, OUTPUT_(\w+), (\d+)u, "
+    r"(?:true|false), best\);"
 )
 
 
@@ -278,7 +279,7 @@ def test_the_case_of_a_product() -> None:
     step = a_product([4096, 1024, 1024], 512, (Q4_K, Q6_K, Q6_K), Epilogue.BEST)
     step.prologue, step.embedding = Prologue.EMBED, Weight("embedding", F16, 300, 512)
     plan = plan_rows([4096, 1024, 1024], 512, GRID, unit_parts=2, is_gated=False)
-    sizes = f"512u, {plan.lanes_shift}u, {plan.rows}u, OUTPUT_BEST, 0u, best"
+    sizes = f"512u, {plan.lanes_shift}u, {plan.rows}u, OUTPUT_BEST, 0u, false, best"
     assert step.case(GRID) == (
         "embed_row_f16(token, 512u); "
         "const Share share_0 = next_share(0u, 1u, false); "
@@ -288,6 +289,19 @@ def test_the_case_of_a_product() -> None:
         f"multiply_q4_k(share_0, 1u, {sizes}); multiply_q6_k(share_1, 3u, {sizes}); "
         "leave_best(best);"
     )
+
+
+@pytest.mark.parametrize(
+    ("height", "format", "streams"),
+    [
+        pytest.param(100_000, Q4_K, True, id="many passes"),
+        pytest.param(7, Q4_K, False, id="one"),
+        pytest.param(100_000, Q6_K, False, id="a format that is slower so"),
+    ],
+)
+def test_where_rows_are_loaded_early(height: int, format: object, streams: bool) -> None:
+    step = a_product([height], 512, [format])
+    assert f", {str(streams).lower()}, best);" in step.case(GRID)
 
 
 @pytest.mark.parametrize(

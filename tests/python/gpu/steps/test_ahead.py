@@ -1,0 +1,105 @@
+"""Groups without cells load memory that holds the next weights, and nothing beyond it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from llm.files.formats import FORMATS
+from llm.files.repack import plane_words
+from llm.gpu.device.placement import place
+from llm.gpu.operations import CacheSlab, Pairing, Tensor, Weight
+from llm.gpu.steps.ahead import LINE, MOST_LINES, load_ahead
+from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.packing import STEP_WORDS
+from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, Product, Prologue, Step
+
+F32, Q5_0, Q4_K = (FORMATS[number] for number in (0, 6, 12))
+BASE = 3 << 40 | 0x80000000
+VECTOR = Tensor(0, 1, 256)
+
+
+def a_weight(name: str, rows: int = 700, format_: object = Q5_0) -> Weight:
+    return Weight(name, format_, rows, 256)  # type: ignore[arg-type]
+
+
+def a_product(*weights: Weight) -> Product:
+    return Product(Prologue.PLAIN, 256, list(weights), [VECTOR] * len(weights), x=VECTOR)
+
+
+def an_attention() -> Attention:
+    return Attention(
+        *[VECTOR] * 4,
+        q_norm=None,
+        k_norm=None,
+        table=Weight("table", F32, 20, 2),
+        pairing=Pairing.ADJACENT,
+        eps=1e-5,
+        scale=0.125,
+        cache=CacheSlab(64, 4096, 100, 128),
+        kv_heads=2,
+        window=0,
+        partials=9000,
+        n_parts=32,
+    )
+
+
+def ahead_of(steps: Sequence[Step], weights: Sequence[Weight]) -> list[tuple[int, int]]:
+    """Address and lines for each attention, where the weights lie in this order."""
+    layout = place(weights)
+    packed = [np.zeros(STEP_WORDS, np.uint32) for _ in steps]
+    load_ahead(
+        steps,
+        packed,
+        lambda weight: [BASE + 4 * plane for plane in layout.placements[weight.name].planes],
+    )
+    found = []
+    for step, words in zip(steps, packed, strict=True):
+        if isinstance(step, Attention):
+            address = int(words[AHEAD]) | int(words[AHEAD + 1]) << 32
+            found.append((address, int(words[AHEAD_LINES])))
+        else:
+            assert not words.any()
+    return found
+
+
+def size_of(*weights: Weight) -> int:
+    return sum(4 * sum(plane_words(one.format, one.rows * one.columns)) for one in weights)
+
+
+def test_all_planes_of_the_next_steps() -> None:
+    """Up to the next attention's own, if there is room."""
+    first, output, gate, up = map(a_weight, ("first", "output", "gate", "up"))
+    steps = [a_product(first), an_attention(), a_product(output), a_product(gate, up)]
+    found = ahead_of(steps, [first, output, gate, up])
+    assert found == [(BASE + size_of(first), size_of(output, gate, up) // LINE)]
+
+
+def test_weights_elsewhere_end_it() -> None:
+    output, other, gate = map(a_weight, ("output", "other", "gate"))
+    steps = [an_attention(), a_product(output), an_attention(), a_product(gate)]
+    found = ahead_of(steps, [output, other, gate])
+    assert found == [
+        (BASE, size_of(output) // LINE),
+        (BASE + size_of(output, other), size_of(gate) // LINE),
+    ]
+
+
+def test_only_whole_lines() -> None:
+    """Lines beyond the last weight may belong to nobody."""
+    odd = a_weight("odd", 521, F32)
+    assert size_of(odd) % LINE == 0
+    half = Weight("half", F32, 1, (1 << 17) + 4)
+    assert size_of(half) % LINE != 0
+    assert ahead_of([an_attention(), a_product(half)], [half]) == [(BASE, size_of(half) // LINE)]
+
+
+@pytest.mark.parametrize("rows", [1 << 15, 1 << 16])
+def test_no_more_than_an_attention_has_time_for(rows: int) -> None:
+    large, more = a_weight("large", rows, Q4_K), a_weight("more", rows, Q4_K)
+    assert size_of(large) > MOST_LINES * LINE
+    assert ahead_of([an_attention(), a_product(large, more)], [large, more]) == [(BASE, MOST_LINES)]
+
+
+def test_nothing_follows() -> None:
+    assert ahead_of([an_attention()], []) == [(0, 0)]
