@@ -116,8 +116,8 @@ def test_any_number_of_groups(path: Path, monkeypatch: pytest.MonkeyPatch, group
     "groups",
     [
         pytest.param(GROUPS, id="heads apart"),
-        pytest.param(6, id="heads together from cell 128 on"),
-        pytest.param(3, id="heads together from cell 64 on"),
+        pytest.param(6, id="heads together later"),
+        pytest.param(3, id="heads together soon"),
     ],
 )
 def test_parts_of_the_cells(
@@ -130,6 +130,23 @@ def test_parts_of_the_cells(
     for position in (31, 32, 100, 255, 260, 301):
         expected = logits_of(reference, position)
         assert error(logits_of(model, position), expected) < TOLERANCE, position
+    model.close()
+
+
+@pytest.mark.parametrize("position", [63, 64])
+def test_many_cells_have_steps_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int
+) -> None:
+    """From where on groups with a query head each would have more than a tile."""
+    monkeypatch.setattr(fused, "STEP_GROUPS", 6)
+    path = write_tiny_llama(tmp_path / "tiny.gguf", metadata={"llama.context_length": 320})
+    model, reference = load(path, context_length=320), load(path, "reference", 320)
+    expected = logits_of(reference, position)
+    executor = model._executor
+    assert isinstance(executor, fused.FusedExecutor)
+    near, far = executor._lists
+    monkeypatch.setattr(executor, "_lists", [near, None] if position < 64 else [None, far])
+    assert error(logits_of(model, position), expected) < TOLERANCE
     model.close()
 
 

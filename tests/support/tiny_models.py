@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 from support.tiny_gemma import MIXED, write_tiny_gemma
+from support.tiny_llama import MIXED as LLAMA_MIXED
 from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 
 # Sums in another order flip the rounding of a float16 key or value here and there; on these random
@@ -26,6 +27,12 @@ TINY_MODELS: dict[str, Callable[[Path], Path]] = {
     ),
     "llama, gate and up in formats of their own": write_tiny_llama,
     "llama, Q4_K_M": write_tiny_k_quant_llama,
+    "llama, small heads, long rows of Q4_K": partial(
+        write_tiny_llama,
+        head_size=32,
+        width=512,
+        formats={**LLAMA_MIXED, "ffn_gate": Type.Q4_K, "ffn_up": Type.Q4_K},
+    ),
     "llama, part of a head rotated": partial(
         write_tiny_llama, metadata={"llama.rope.dimension_count": 40}
     ),

@@ -317,10 +317,11 @@ STEP_CASES = (
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
-        f"multiply_{name}(share_0, 1u, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
-        "plain_input(2048u); gated_input(2048u, 0u); normed_input(640u, INPUT_ADD); "
-        f"multiply_{name}(next_share(1u, 3u, false), 3u, 2048u, 5u, 1u, OUTPUT_BEST, 0u, false, "
-        "best); "
+        f"multiply_{name}(share_0, 1u, 0.5, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
+        "plain_input(2048u); gated_input(2048u, 0u); "
+        "const float scale = normed_input(640u, INPUT_ADD); "
+        "const Share share_1 = next_share(1u, 3u, false); "
+        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BEST, 0u, false, best); "
         "leave_best(best);"
         for name in FORMAT_IDS
     ),

@@ -132,13 +132,15 @@ class Product:
         is_gated = str(self.epilogue is Epilogue.GATED).lower()
         for number, (_, start, end) in enumerate(self._runs()):
             lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
-        lines.append(self._input_call())
+        lines.append(f"const float scale = {self._input_call()}")
         lines.append("Best best = NO_BEST;")
         rounds = ceil_div(sum(self.passes(grid)), grid.groups * SUBGROUPS)
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
         for number, (name, _, end) in enumerate(self._runs()):
             streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
-            call = f"multiply_{name}(share_{number}, {end}u, {sizes}, {what}, {streams}, best);"
+            call = (
+                f"multiply_{name}(share_{number}, {end}u, scale, {sizes}, {what}, {streams}, best);"
+            )
             lines.append(call)
         if self.epilogue is Epilogue.BEST:
             lines.append("leave_best(best);")

@@ -34,7 +34,7 @@ Counts = NDArray[np.int64]
 
 SHARE = re.compile(r"Share share_(\d+) = next_share\((\d+)u, (\d+)u, (true|false)\);")
 MULTIPLY = re.compile(
-    r"multiply_(\w+)\(share_(\d+), (\d+)u, (\d+)u, (\d+)u, (\d+)u, OUTPUT_(\w+), (\d+)u, "
+    r"multiply_(\w+)\(share_(\d+), (\d+)u, scale, (\d+)u, (\d+)u, (\d+)u, OUTPUT_(\w+), (\d+)u, "
     r"(?:true|false), best\);"
 )
 
@@ -284,9 +284,10 @@ def test_the_case_of_a_product() -> None:
         "embed_row_f16(token, 512u); "
         "const Share share_0 = next_share(0u, 1u, false); "
         "const Share share_1 = next_share(1u, 3u, false); "
-        "normed_input(512u, INPUT_EMBED); "
+        "const float scale = normed_input(512u, INPUT_EMBED); "
         "Best best = NO_BEST; "
-        f"multiply_q4_k(share_0, 1u, {sizes}); multiply_q6_k(share_1, 3u, {sizes}); "
+        f"multiply_q4_k(share_0, 1u, scale, {sizes}); "
+        f"multiply_q6_k(share_1, 3u, scale, {sizes}); "
         "leave_best(best);"
     )
 
@@ -316,4 +317,4 @@ def test_where_rows_are_loaded_early(height: int, format: object, streams: bool)
 def test_how_a_case_makes_its_input(prologue: Prologue, call: str) -> None:
     step = a_product([7], 96)
     step.prologue, step.activation = prologue, Activation.SILU
-    assert f"; {call} Best best" in step.case(GRID)
+    assert f"; const float scale = {call} Best best" in step.case(GRID)
