@@ -16,7 +16,9 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
+from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.kernels.variants import STEPS_SUBGROUPS
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY
 from llm.gpu.steps import fused
@@ -87,6 +89,20 @@ def test_models(
     assert max(errors) < SHARP
     greedy = [executor.decode(PROMPT[60], 60, 17, GREEDY, ()) for executor in (model, reference)]
     assert greedy[0] == greedy[1]
+    model.close()
+
+
+def test_small_heads(tmp_path: Path) -> None:
+    """As small as steps take them, so that a subgroup has several cells at once."""
+    device = open_device()
+    assert device is not None
+    head_size = 2 * max(probe(device, "probe_subgroups"), STEPS_SUBGROUPS)
+    path = write_tiny_llama(tmp_path / "tiny.gguf", head_size=head_size)
+    model, reference = load(path), load(path, "reference")
+    assert runs_steps(model)
+    for position in range(40, 45):
+        expected = logits_of(reference, position)
+        assert error(logits_of(model, position), expected) < TOLERANCE, position
     model.close()
 
 

@@ -27,9 +27,8 @@ TINY_MODELS: dict[str, Callable[[Path], Path]] = {
     ),
     "llama, gate and up in formats of their own": write_tiny_llama,
     "llama, Q4_K_M": write_tiny_k_quant_llama,
-    "llama, small heads, long rows of Q4_K": partial(
+    "llama, long rows of Q4_K": partial(
         write_tiny_llama,
-        head_size=32,
         width=512,
         formats={**LLAMA_MIXED, "ffn_gate": Type.Q4_K, "ffn_up": Type.Q4_K},
     ),
