@@ -12,7 +12,7 @@ from llm.gpu.steps.packing import Locate, Words
 from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, Product, Step
 
 LINE = 32  # bytes that a load brings along
-MOST_LINES = (4 << 20) // LINE  # more took longer than an attention does
+MOST_BYTES = 4 << 20  # more took longer than an attention does
 WORD = 4  # bytes
 
 
@@ -20,9 +20,9 @@ def load_ahead(steps: Sequence[Step], packed: Sequence[Words], locate: Locate) -
     """Puts the memory of the next weights into the words of a token's attentions, in place."""
     for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
         if isinstance(step, Attention):
-            start, size = _run_of(_planes(steps[number + 1 :], locate))
+            start, size = _run_of(_planes(steps[number + 1 :], locate), MOST_BYTES)
             words[AHEAD : AHEAD + 2] = (start & 0xFFFFFFFF, start >> 32)
-            words[AHEAD_LINES] = min(size // LINE, MOST_LINES)
+            words[AHEAD_LINES] = size // LINE
 
 
 def _planes(steps: Sequence[Step], locate: Locate) -> Iterator[tuple[int, int]]:
@@ -33,11 +33,12 @@ def _planes(steps: Sequence[Step], locate: Locate) -> Iterator[tuple[int, int]]:
             yield from zip(locate(weight), (size * WORD for size in sizes), strict=True)
 
 
-def _run_of(planes: Iterator[tuple[int, int]]) -> tuple[int, int]:
-    """Where the first planes lie that follow each other in memory, and the bytes of all of them."""
+def _run_of(planes: Iterator[tuple[int, int]], most: int) -> tuple[int, int]:
+    """Where the first planes lie that follow each other in memory; their bytes, up to `most`."""
     start, size = next(planes, (0, 0))
-    for address, more in planes:
-        if address != start + size:
+    while size < most:
+        address, more = next(planes, (0, 0))
+        if more == 0 or address != start + size:
             break
         size += more
-    return start, size
+    return start, min(size, most)

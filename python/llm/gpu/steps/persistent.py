@@ -158,7 +158,7 @@ class PersistentExecutor(FusedExecutor):
             return super()._list_of(packed)
         assert self._sizes is not None
         assert self._grid is not None
-        of_token = packed[: len(self._steps)]
+        of_token = packed[: len(self._steps)]  # far ones have the same tags
         copies = self._sizes.copies(self._scratch.start)
         places = tag_steps(self._steps, of_token, copies, self._grid, self._groups)
         return replace(super()._list_of(packed), places=places)

@@ -9,7 +9,7 @@ from llm.files.formats import FORMATS
 from llm.files.repack import plane_words
 from llm.gpu.device.placement import place
 from llm.gpu.operations import CacheSlab, Pairing, Tensor, Weight
-from llm.gpu.steps.ahead import LINE, MOST_LINES, load_ahead
+from llm.gpu.steps.ahead import LINE, MOST_BYTES, load_ahead
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.packing import STEP_WORDS
 from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, Product, Prologue, Step
@@ -97,8 +97,10 @@ def test_only_whole_lines() -> None:
 @pytest.mark.parametrize("rows", [1 << 15, 1 << 16])
 def test_no_more_than_an_attention_has_time_for(rows: int) -> None:
     large, more = a_weight("large", rows, Q4_K), a_weight("more", rows, Q4_K)
-    assert size_of(large) > MOST_LINES * LINE
-    assert ahead_of([an_attention(), a_product(large, more)], [large, more]) == [(BASE, MOST_LINES)]
+    assert size_of(large) > MOST_BYTES
+    assert ahead_of([an_attention(), a_product(large, more)], [large, more]) == [
+        (BASE, MOST_BYTES // LINE)
+    ]
 
 
 def test_nothing_follows() -> None:
