@@ -151,6 +151,22 @@ def test_samplers_draw_different_tokens(model: Model) -> None:
     assert decode(model, Sampler(1.5, 1)) == decode(model, GREEDY)
 
 
+@pytest.mark.parametrize("sampler", [GREEDY, DRAWN], ids=["greedy", "drawn"])
+def test_steps_for_many_cells(
+    own_model: Model, monkeypatch: pytest.MonkeyPatch, sampler: Sampler
+) -> None:
+    """They make the same tokens, also after a submit with the others."""
+    executor = own_model._executor
+    assert isinstance(executor, PersistentExecutor)
+    assert executor._far_steps != executor._steps
+    expected = one_by_one(own_model, sampler)
+    monkeypatch.setattr(executor, "_far_from", POSITION + TOKENS_A_SUBMIT)
+    assert decode(own_model, sampler) == expected
+    monkeypatch.setattr(executor, "_far_from", POSITION)
+    monkeypatch.setattr(executor, "_lists", [None, None, *executor._lists[2:]])
+    assert decode(own_model, sampler) == expected
+
+
 @pytest.mark.parametrize("count", [1, TOKENS_A_SUBMIT, TOKENS_A_SUBMIT + 1])
 def test_the_cells_of_drawn_tokens(model: Model, count: int) -> None:
     found = decode(model, DRAWN, count=count)

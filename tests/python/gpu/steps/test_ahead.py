@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from support.attention_steps import an_attention
 
-from llm.files.formats import FORMATS
+from llm.files.formats import FORMATS, BlockFormat
 from llm.files.repack import plane_words
 from llm.gpu.device.placement import place
-from llm.gpu.operations import CacheSlab, Pairing, Tensor, Weight
+from llm.gpu.operations import Tensor, Weight
 from llm.gpu.steps.ahead import LINE, MOST_BYTES, load_ahead
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.packing import STEP_WORDS
@@ -19,29 +20,12 @@ BASE = 3 << 40 | 0x80000000
 VECTOR = Tensor(0, 1, 256)
 
 
-def a_weight(name: str, rows: int = 700, format_: object = Q5_0) -> Weight:
-    return Weight(name, format_, rows, 256)  # type: ignore[arg-type]
+def a_weight(name: str, rows: int = 700, format: BlockFormat = Q5_0) -> Weight:
+    return Weight(name, format, rows, 256)
 
 
 def a_product(*weights: Weight) -> Product:
     return Product(Prologue.PLAIN, 256, list(weights), [VECTOR] * len(weights), x=VECTOR)
-
-
-def an_attention() -> Attention:
-    return Attention(
-        *[VECTOR] * 4,
-        q_norm=None,
-        k_norm=None,
-        table=Weight("table", F32, 20, 2),
-        pairing=Pairing.ADJACENT,
-        eps=1e-5,
-        scale=0.125,
-        cache=CacheSlab(64, 4096, 100, 128),
-        kv_heads=2,
-        window=0,
-        partials=9000,
-        n_parts=32,
-    )
 
 
 def ahead_of(steps: Sequence[Step], weights: Sequence[Weight]) -> list[tuple[int, int]]:
