@@ -17,6 +17,7 @@ from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import Kernel
 from llm.gpu.sampler import GREEDY, MOST_ON_DEVICE, Sampler
 from llm.gpu.steps import fused, persistent
+from llm.gpu.steps.packing import STEP_WORDS
 from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.step_sizes import StepSizes
 
@@ -158,12 +159,16 @@ def test_steps_for_many_cells(
     """They make the same tokens, also after a submit with the others."""
     executor = own_model._executor
     assert isinstance(executor, PersistentExecutor)
-    assert executor._far_steps != executor._steps
+    near, far = executor._lists[:2], executor._lists[2:]
+    for lists in zip(near, far, strict=True):
+        size = lists[0].count * STEP_WORDS * 4
+        assert len({executor._device.read(steps.buffer, 0, size) for steps in lists}) == 2
     expected = one_by_one(own_model, sampler)
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "_far_from", POSITION)
+        patch.setattr(executor, "_lists", [None, None, *far])
+        assert decode(own_model, sampler) == expected
     monkeypatch.setattr(executor, "_far_from", POSITION + TOKENS_A_SUBMIT)
-    assert decode(own_model, sampler) == expected
-    monkeypatch.setattr(executor, "_far_from", POSITION)
-    monkeypatch.setattr(executor, "_lists", [None, None, *executor._lists[2:]])
     assert decode(own_model, sampler) == expected
 
 
