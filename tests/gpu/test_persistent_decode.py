@@ -41,7 +41,7 @@ def a_quick_device() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(persistent, "TOKENS_A_SUBMIT", TOKENS_A_SUBMIT)
         patch.setattr(persistent, "FIRST_TOKENS", TOKENS_A_SUBMIT)
-        patch.setattr(persistent, "SUBMIT_SECONDS", 1e6)
+        patch.setattr(PersistentExecutor, "submit_seconds", 1e6)
         yield
 
 
@@ -327,7 +327,7 @@ def test_a_submit_is_short_on_a_slow_device(
     monkeypatch.setattr(persistent, "FIRST_TOKENS", 1)
     model = load(path)
     decode(model, GREEDY, count=4)
-    monkeypatch.setattr(persistent, "SUBMIT_SECONDS", 1e-9)
+    model.submit_seconds = 1e-9
     decode(model, GREEDY, count=5)
     assert submits == [1, 3, 5 if TOKENS_A_SUBMIT >= 5 else TOKENS_A_SUBMIT]
     decode(model, GREEDY, count=3)

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from llm.generate.model import Model, load_model
 from llm.gpu.device.release import release_device
 
+SUBMIT_SECONDS = 0.1  # no frame waits for a command
+
 
 @contextmanager
 def loaded(
@@ -35,6 +37,7 @@ def loaded(
                 on_progress(next(steps))
             except StopIteration as finished:
                 model = finished.value
+        model.submit_seconds = SUBMIT_SECONDS
         yield model
     finally:
         if model is not None:

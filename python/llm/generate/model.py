@@ -58,6 +58,16 @@ class Model:
         return self._executor.ahead
 
     @property
+    def submit_seconds(self) -> float:
+        """How long decode() may keep the GPU busy at a time. The longer, the quicker it is, by some
+        per cent; but frames may have to wait for it, and tokens come in larger groups."""
+        return self._executor.submit_seconds
+
+    @submit_seconds.setter
+    def submit_seconds(self, seconds: float) -> None:
+        self._executor.submit_seconds = seconds
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of weights, cache and activations on the executor's device."""
         return self._executor.memory_bytes

@@ -15,6 +15,7 @@ from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
 ROW_BUCKETS = (1, 8, 32, 128, 256)  # rows that tapes are recorded for, and the most of a program
+FRAME_SECONDS = 0.016  # of a game, at 60 frames a second
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -56,7 +57,8 @@ class Executor(Protocol):
     name: str
     device: str
     memory_bytes: int
-    ahead: int  # tokens that decode() makes at once, in a few milliseconds
+    ahead: int  # tokens that decode() makes at once, within `submit_seconds`
+    submit_seconds: float  # that decode() may keep a device busy at a time; may be changed
     rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
 
     def run(self, batch: Batch) -> None:

@@ -36,6 +36,7 @@ from llm.gpu.operations import (
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
+    FRAME_SECONDS,
     Batch,
     Candidates,
     Floats,
@@ -59,6 +60,7 @@ class ReferenceExecutor:
     name = "reference"
     device = "CPU (numpy)"
     ahead = 1
+    submit_seconds = FRAME_SECONDS
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
         self._program = program

@@ -38,6 +38,7 @@ from llm.gpu.operations import Embed, MatMul, Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, make_profile, time_dispatches
 from llm.gpu.program import (
+    FRAME_SECONDS,
     Batch,
     Candidates,
     Floats,
@@ -61,6 +62,7 @@ class DispatchExecutor:
 
     name = "dispatch"
     ahead = 1
+    submit_seconds = FRAME_SECONDS
 
     def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
         """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""

@@ -25,8 +25,7 @@ from llm.gpu.steps.tags import tag_steps
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
-TOKENS_A_SUBMIT = 64  # at most
-SUBMIT_SECONDS = 0.016  # a frame of a game: with longer submits answers would come in bursts
+TOKENS_A_SUBMIT = 128  # at most
 TIMED_TOKENS = 32  # of a kind of step that is timed
 FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is
 
@@ -80,7 +79,7 @@ class PersistentExecutor(FusedExecutor):
                 self._fall_back()
                 break
             seconds = (time.perf_counter() - started) / len(made)
-            self.ahead = max(1, min(TOKENS_A_SUBMIT, int(SUBMIT_SECONDS / seconds)))
+            self.ahead = max(1, min(TOKENS_A_SUBMIT, int(self.submit_seconds / seconds)))
             if made[-1] == state.NONE:  # the draw failed; the logits are there
                 best = super().candidates(0, sampler.candidates, None)
                 made[-1] = int(best.ids[sampler.choose(best.logits, position + len(found + made))])
