@@ -74,6 +74,7 @@ uint n_decoded = 0u; // tokens of this dispatch
 #include "grid_barrier.glslh"
 #include "step_tags.glslh"
 
+#include "step_ahead.glslh"
 #include "step_input.glslh"
 #include "step_sample.glslh"
 #include "step_product.glslh"
@@ -119,6 +120,7 @@ void main() {
 	}
 	while (goes_on) {
 		run_step();
+		load_first_lines();
 		if (is_alone) {
 			goes_on = false;
 		} else {
@@ -145,4 +147,5 @@ void main() {
 			}
 		}
 	}
+	keep_loads();
 }

@@ -80,6 +80,11 @@ ATTENTION_WORDS = {
 }
 TAG_WORDS = {"STEP_TAGS": steps.TAGS, "STEP_COPIES": steps.COPIES}
 AHEAD_WORDS = {"STEP_AHEAD": steps.AHEAD, "STEP_AHEAD_LINES": steps.AHEAD_LINES}
+NEXT_WORDS = {
+    "STEP_NEXT": steps.NEXT,
+    "STEP_NEXT_STRIDE": steps.NEXT_STRIDE,
+    "STEP_NEXT_END": steps.NEXT_END,
+}
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 FLOATS = ("STEP_EPS", "STEP_SCALE")
@@ -88,7 +93,7 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 
 def test_every_named_word_is_tested() -> None:
-    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS, *AHEAD_WORDS)
+    words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS, *AHEAD_WORDS, *NEXT_WORDS)
     tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
@@ -102,7 +107,11 @@ def test_sizes_and_numbers() -> None:
     end = GLSL["STEP_SEGMENT"] + steps.MAX_SEGMENTS * GLSL["SEGMENT_WORDS"]
     assert end <= GLSL["STEP_EMBEDDING"]
     assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < GLSL["STEP_TAGS"]
-    assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < packing.STEP_WORDS
+    assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < GLSL["STEP_NEXT"]
+    assert GLSL["STEP_NEXT"] + 2 == GLSL["STEP_NEXT_STRIDE"] == GLSL["STEP_NEXT_END"] - 1
+    assert GLSL["STEP_NEXT_END"] < packing.STEP_WORDS
+    assert packing.STEP_WORDS % 4 == 0  # or a token takes 5 % longer
+    assert {name: GLSL[name] for name in NEXT_WORDS} == NEXT_WORDS
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
     assert {name: GLSL[name] for name in AHEAD_WORDS} == AHEAD_WORDS
     assert GLSL["STEP_WINDOW"] < GLSL["STEP_AHEAD"] == GLSL["STEP_AHEAD_LINES"] - 2

@@ -12,6 +12,7 @@ MAX_STOPS = 64
 ROWS = 0  # tokens of this run
 OUTPUTS = 1  # rows whose logits are wanted
 NON_FINITE = 2  # set to 1 where a logit is NaN or infinite
+LOADED = 3  # of no meaning
 ARRIVALS = 4  # of groups at a grid barrier
 GAVE_UP = 5  # set to 1 where a group did not come
 SAMPLE_COUNT = 6  # logits listed to draw from, since the run began

@@ -1,28 +1,37 @@
-"""Which weights the groups that an attention has no cells for load meanwhile.
+"""Which weights are loaded before the step that needs them, while groups wait for one another.
 
-What they load lies in the cache that all multiprocessors share when the next steps need it. The
-memory would be idle otherwise: few groups attend, and they wait for one another.
+They lie in the cache that all multiprocessors share when their step comes; the memory would be idle
+otherwise. Groups for which an attention has no cells load what the next steps read; subgroups that
+are done with a product load the first lines of their rows in the next one.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from llm.files.repack import plane_words
 from llm.gpu.steps.attention import Attention
-from llm.gpu.steps.packing import Locate, Words
-from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, Product, Step
+from llm.gpu.steps.packing import Grid, Locate, Words, vector_address
+from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, NEXT, NEXT_END, NEXT_STRIDE, Product, Step
 
 LINE = 32  # bytes that a load brings along
-MOST_BYTES = 4 << 20  # more took longer than an attention does
+MOST_BYTES = 12 << 20  # as much as comes during an attention; a large GPU caches several times that
 WORD = 4  # bytes
 
 
-def load_ahead(steps: Sequence[Step], packed: Sequence[Words], locate: Locate) -> None:
-    """Puts the memory of the next weights into the words of a token's attentions, in place."""
+def load_ahead(steps: Sequence[Step], packed: Sequence[Words], locate: Locate, grid: Grid) -> None:
+    """Puts the memory of the next weights into the words of a token's steps, in place.
+
+    `grid` is that of the kernel's cases.
+    """
     for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
         if isinstance(step, Attention):
             start, size = _run_of(_planes(steps[number + 1 :], locate), MOST_BYTES)
             words[AHEAD : AHEAD + 2] = (start & 0xFFFFFFFF, start >> 32)
             words[AHEAD_LINES] = size // LINE
+    for (step, following), words in zip(pairwise(steps), packed, strict=False):
+        if isinstance(step, Product) and isinstance(following, Product):
+            words[NEXT : NEXT + 2] = vector_address(following.weights[0], locate)
+            words[NEXT_STRIDE : NEXT_END + 1] = following.first_plane(grid)
 
 
 def _planes(steps: Sequence[Step], locate: Locate) -> Iterator[tuple[int, int]]:

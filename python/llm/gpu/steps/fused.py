@@ -159,7 +159,7 @@ class FusedExecutor(DispatchExecutor):
             step.pack(1 + self._cases.index(step.case(grid)), self._locate, grid, groups)
             for step in steps
         ]
-        load_ahead(steps, packed, self._locate)
+        load_ahead(steps, packed, self._locate, grid)
         return packed
 
     def _use_groups(self, groups: int) -> None:

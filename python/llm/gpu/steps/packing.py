@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.state import NONE
 
-STEP_WORDS = 60
+STEP_WORDS = 64
 SUBGROUPS = 16  # of a group
 
 Words = NDArray[np.uint32]

@@ -11,6 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
+from llm.files.repack import plane_words
 from llm.gpu.operations import Activation, Tensor, Weight
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.packing import (
@@ -28,6 +29,7 @@ from llm.gpu.steps.packing import (
 
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
 AHEAD, AHEAD_LINES = 18, 20
+NEXT, NEXT_STRIDE, NEXT_END = 57, 59, 60
 MAX_SEGMENTS = 3
 PART_WEIGHTS = 32
 PASS_PARTS = 2  # what the end of a pass costs, in parts
@@ -167,6 +169,16 @@ class Product:
         """That the rows of each matrix take; of a gated step those of both at once."""
         passes = self._plan(grid).passes
         return passes[:1] if self.epilogue is Epilogue.GATED else passes
+
+    def first_plane(self, grid: Grid) -> tuple[int, int]:
+        """Of the first matrix, in words: what a pass reads, and all of it."""
+        weight, plan = self.weights[0], self._plan(grid)
+        at_once = 1 if self.epilogue is Epilogue.GATED else plan.rows
+        rows = at_once * (grid.subgroup_size >> plan.lanes_shift)
+        of_pass, of_all = (
+            plane_words(weight.format, count * self.width)[0] for count in (rows, weight.rows)
+        )
+        return of_pass, of_all
 
     def _plan(self, grid: Grid) -> RowPlan:
         heights = [weight.rows for weight in self.weights]

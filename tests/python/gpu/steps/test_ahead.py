@@ -12,11 +12,23 @@ from llm.gpu.device.placement import place
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.steps.ahead import LINE, MOST_BYTES, load_ahead
 from llm.gpu.steps.attention import Attention
-from llm.gpu.steps.packing import STEP_WORDS
-from llm.gpu.steps.steps import AHEAD, AHEAD_LINES, Product, Prologue, Step
+from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
+from llm.gpu.steps.steps import (
+    AHEAD,
+    AHEAD_LINES,
+    LIKELIEST,
+    NEXT,
+    NEXT_END,
+    NEXT_STRIDE,
+    Epilogue,
+    Product,
+    Prologue,
+    Step,
+)
 
 F32, Q5_0, Q4_K = (FORMATS[number] for number in (0, 6, 12))
 BASE = 3 << 40 | 0x80000000
+GRID = Grid(13, 8)
 VECTOR = Tensor(0, 1, 256)
 
 
@@ -30,21 +42,31 @@ def a_product(*weights: Weight) -> Product:
 
 def ahead_of(steps: Sequence[Step], weights: Sequence[Weight]) -> list[tuple[int, int]]:
     """Address and lines for each attention, where the weights lie in this order."""
+    found = []
+    for step, words in zip(steps, words_of(steps, weights), strict=True):
+        if isinstance(step, Attention):
+            found.append((address_at(words, AHEAD), int(words[AHEAD_LINES])))
+            words[AHEAD : AHEAD_LINES + 1] = 0
+            assert not words.any()
+        else:
+            assert not words[:NEXT].any()
+    return found
+
+
+def words_of(steps: Sequence[Step], weights: Sequence[Weight]) -> list[Words]:
     layout = place(weights)
     packed = [np.zeros(STEP_WORDS, np.uint32) for _ in steps]
     load_ahead(
         steps,
         packed,
         lambda weight: [BASE + 4 * plane for plane in layout.placements[weight.name].planes],
+        GRID,
     )
-    found = []
-    for step, words in zip(steps, packed, strict=True):
-        if isinstance(step, Attention):
-            address = int(words[AHEAD]) | int(words[AHEAD + 1]) << 32
-            found.append((address, int(words[AHEAD_LINES])))
-        else:
-            assert not words.any()
-    return found
+    return packed
+
+
+def address_at(words: Words, at: int) -> int:
+    return int(words[at]) | int(words[at + 1]) << 32
 
 
 def size_of(*weights: Weight) -> int:
@@ -78,7 +100,7 @@ def test_only_whole_lines() -> None:
     assert ahead_of([an_attention(), a_product(half)], [half]) == [(BASE, size_of(half) // LINE)]
 
 
-@pytest.mark.parametrize("rows", [1 << 15, 1 << 16])
+@pytest.mark.parametrize("rows", [1 << 17, 1 << 18])
 def test_no_more_than_an_attention_has_time_for(rows: int) -> None:
     large, more = a_weight("large", rows, Q4_K), a_weight("more", rows, Q4_K)
     assert size_of(large) > MOST_BYTES
@@ -89,3 +111,29 @@ def test_no_more_than_an_attention_has_time_for(rows: int) -> None:
 
 def test_nothing_follows() -> None:
     assert ahead_of([an_attention()], []) == [(0, 0)]
+
+
+def test_products_load_the_first_lines_of_the_product_that_follows() -> None:
+    """A pass reads so many words of the first plane, and nothing behind the plane is read."""
+    first, gate, up, last = map(a_weight, ("first", "gate", "up", "last"))
+    gated = a_product(gate, up)
+    gated.epilogue = Epilogue.GATED
+    steps = [a_product(first), gated, an_attention(), a_product(last), *LIKELIEST]
+    weights = [first, gate, up, last]
+    before_gate, before_attention, _, before_pick, pick = words_of(steps, weights)
+    pass_words, words = gated.first_plane(GRID)
+    assert before_gate[NEXT_STRIDE : NEXT_END + 1].tolist() == [pass_words, words]
+    assert address_at(before_gate, NEXT) == BASE + size_of(first)
+    assert words == plane_words(Q5_0, 700 * 256)[0]
+    assert -(-words // pass_words) == gated.passes(GRID)[0]
+    for others in (before_attention, before_pick, pick):
+        assert not others.any()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 700])
+@pytest.mark.parametrize("format", [F32, Q5_0, Q4_K])
+def test_passes_cover_a_plane(rows: int, format: BlockFormat) -> None:
+    step = a_product(a_weight("one", rows, format))
+    pass_words, words = step.first_plane(GRID)
+    assert words == plane_words(format, rows * 256)[0]
+    assert -(-words // pass_words) == step.passes(GRID)[0]
