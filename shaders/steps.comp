@@ -15,7 +15,7 @@
 //            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it
 //            GROUP_HEADS    query heads of a key/value head
 //            TOGETHER       of these, how many a group attends for where cells are many
-//            LANE_CELLS     cells of a tile that a lane loads
+//            LANE_CELLS     cells of a tile that a lane loads, at most
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            USE_F32, USE_F16, USE_Q5_0, USE_Q8_0, USE_Q4_K, USE_Q6_K: the formats of the weights

@@ -121,7 +121,7 @@ def test_any_number_of_groups(path: Path, monkeypatch: pytest.MonkeyPatch, group
         pytest.param(
             partial(
                 write_tiny_gemma,
-                metadata={"gemma3.context_length": 320, "gemma3.attention.sliding_window": 150},
+                metadata={"gemma3.context_length": 320, "gemma3.attention.sliding_window": 270},
             ),
             id="gemma",
         ),
