@@ -19,6 +19,7 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.executors import STEPS_PATIENCE
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import persistent, step_sizes
@@ -215,6 +216,63 @@ def test_an_architecture_without_steps_leaves_dispatches(
         start(executor, 60)
     assert greedy(model, PROMPT[60], 60, 5) == greedy(reference, PROMPT[60], 60, 5)
     model.close()
+
+
+def test_steps_that_compile_slowly_come_later(
+    path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then a dispatch does an operation; the same tokens come."""
+    device = open_device()
+    assert device is not None
+    is_over = False
+    asked: list[float] = []
+
+    def is_compiled(_device: RenderingDevice, name: str, patience: float = 0.0) -> bool:
+        assert name.startswith("steps")
+        asked.append(patience)
+        return is_over
+
+    monkeypatch.setattr(RenderingDevice, "is_compiled", is_compiled)
+    found, device.is_cpu = device.is_cpu, False
+    model = finish(load_model(str(path), executor="auto", context_length=96))
+    device.is_cpu = found
+    assert asked == [STEPS_PATIENCE]
+    for executor in (model, reference):
+        start(executor, 30)
+    expected = greedy(reference, PROMPT[30], 30, 25)
+    tokens = greedy(model, PROMPT[30], 30, 3)
+    assert model.executor == "dispatch"
+    is_over = True
+    tokens += greedy(model, tokens[-1], 33, 6)
+    assert model.executor == "persistent"
+    asked.clear()
+    model.forward(tokens[-1:], 39, [0])
+    tokens += model.candidates(1).ids.tolist()
+    tokens += greedy(model, tokens[-1], 40, 15)
+    assert tokens == expected
+    assert asked == []
+    model.close()
+
+
+def test_who_is_patient_waits_for_the_steps(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RenderingDevice, "is_compiled", lambda *_: False)
+    device = open_device()
+    assert device is not None
+    found, device.is_cpu = device.is_cpu, False
+    model = finish(load_model(str(path), executor="auto", context_length=96, is_patient=True))
+    device.is_cpu = found
+    assert model.executor == "persistent"
+    model.close()
+
+
+def test_compiled_or_not() -> None:
+    """Of a kernel whose compiling is over, whichever way."""
+    device = open_device()
+    assert device is not None
+    device.compile("no kernel", "no GLSL")
+    assert device.is_compiled("no kernel", 60.0)
+    with pytest.raises(DeviceError, match="no kernel"):
+        device.pipeline("no kernel", "no GLSL")
 
 
 def test_nan_weights(tmp_path: Path) -> None:

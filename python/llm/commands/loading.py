@@ -29,6 +29,7 @@ def loaded(
         context_length=context_length,
         max_outputs=max_outputs,
         chunk_rows=chunk_rows,
+        is_patient=True,
     )
     model: Model | None = None
     try:

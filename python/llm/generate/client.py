@@ -5,7 +5,7 @@ Runs on one thread, in Godot the main one, never waits for the worker and never 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
@@ -16,6 +16,7 @@ from llm.generate.events import (
     AnswerStats,
     Ended,
     Event,
+    ExecutorChanged,
     Loaded,
     LoadFailed,
     ModelInfo,
@@ -187,6 +188,8 @@ class Client:
         match event:
             case Loaded(info):
                 self.info = info
+            case ExecutorChanged(executor) if self.info is not None:
+                self.info = replace(self.info, executor=executor)
             case LoadFailed(error):
                 self.load_error = error
                 self._spec = None  # so that the next request tries again

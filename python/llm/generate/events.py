@@ -23,7 +23,7 @@ class ModelInfo:
     architecture: str
     path: str
     device: str
-    executor: str  # "reference" or "dispatch"
+    executor: str  # one of llm.gpu.executors.NAMES but "auto"
     chat_format: str  # the file's own "template", or a "fallback"
     context_length: int  # tokens
     memory_bytes: int
@@ -65,6 +65,13 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorChanged:
+    """The model runs on another executor now: steps came later, or were given up."""
+
+    executor: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadFailed:
     error: str  # one line
     details: str = ""  # a traceback, where the fault is ours and not the file's
@@ -88,4 +95,4 @@ class Ended:
     details: str = ""
 
 
-Event = LoadProgressed | Loaded | LoadFailed | Updated | Ended
+Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Updated | Ended

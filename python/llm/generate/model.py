@@ -135,12 +135,13 @@ def load_model(
     context_length: int = 4096,
     max_outputs: int = 1,
     chunk_rows: int | None = None,
+    is_patient: bool = False,
 ) -> Generator[float, None, Model]:
     """Loads a GGUF file; yields the fraction done, returns the Model.
 
-    `executor` is one of llm.gpu.executors; `context_length` in tokens is cut to what the file was
-    trained for; `chunk_rows` are the most tokens of one forward, None leaves them to the executor.
-    Closing the generator frees everything. Raises LLMError.
+    `executor` is one of llm.gpu.executors, `is_patient` for who picks it; `context_length` in tokens
+    is cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
+    leaves them to the executor. Closing the generator frees everything. Raises LLMError.
     """
     if context_length < MIN_CONTEXT:
         raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
@@ -149,7 +150,7 @@ def load_model(
         architecture = file.metadata.str("general.architecture")
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
         context = max(MIN_CONTEXT, min(context_length, trained))
-        choice = choose_executor(executor)
+        choice = choose_executor(executor, is_patient=is_patient)
         yield 0.06
         chunk = min(chunk_rows or choice.chunk_rows, context)
         program = make_program(file, Limits(context, chunk, max_outputs))

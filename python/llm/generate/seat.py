@@ -17,6 +17,11 @@ class Seat:
         self._model = model
         self._prefix = Prefix()
 
+    @property
+    def executor(self) -> str:
+        """Its name, which may change while tokens run."""
+        return self._model.executor
+
     def answer(self, request: Request, emit: Callable[[Event], None]) -> Steps:
         """Steps that answer; see `Answer` for what is emitted."""
         return Answer(self._model, self._prefix, request, emit).run()

@@ -16,6 +16,7 @@ from llm.generate.events import (
     ERROR,
     Ended,
     Event,
+    ExecutorChanged,
     Loaded,
     LoadFailed,
     LoadProgressed,
@@ -43,6 +44,7 @@ class Session:
         self._load_model = load_model
         self._emit = emit
         self._seat: Seat | None = None
+        self._executor = ""  # that the client knows of
         self._load_error = "no model was loaded"
         self._queue: deque[LoadSpec | Request] = deque()
         self._job: LoadSpec | Request | None = None  # the one that `_steps` belongs to
@@ -120,7 +122,7 @@ class Session:
             error = printable(f"{type(problem).__name__}: {problem}")
             self._fail_load(error, traceback.format_exc())
         else:
-            self._seat = Seat(model)
+            self._seat, self._executor = Seat(model), model.executor
             self._emit(Loaded(_describe(model, time.perf_counter() - started)))
 
     def _report_progress(
@@ -148,7 +150,14 @@ class Session:
         if self._seat is None:
             self._emit(Ended(request.id, ERROR, "", error=self._load_error))
         else:
+            self._tell_executor(self._seat)
             yield from self._seat.answer(request, self._emit)
+            self._tell_executor(self._seat)
+
+    def _tell_executor(self, seat: "Seat") -> None:
+        if seat.executor != self._executor:
+            self._executor = seat.executor
+            self._emit(ExecutorChanged(seat.executor))
 
 
 def _describe(model: "Model", load_s: float) -> ModelInfo:

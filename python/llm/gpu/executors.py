@@ -19,6 +19,10 @@ MATRIX_ROWS = 512
 GPU_ROWS = 256
 CPU_ROWS = 64
 
+# Seconds to wait for the steps of a GPU. A driver that knows them takes a tenth, one that
+# never saw them ten seconds and more: the first words need not wait for that.
+STEPS_PATIENCE = 1.0
+
 Load = Callable[[Program, GgufFile], Generator[float, None, Executor]]
 
 
@@ -30,12 +34,13 @@ class ExecutorChoice:
     chunk_rows: int  # tokens of a prompt that should run at once
 
 
-def choose_executor(name: str) -> ExecutorChoice:
+def choose_executor(name: str, *, is_patient: bool = False) -> ExecutorChoice:
     """The executor of that name on this machine.
 
     "auto" takes the GPU where Godot has a RenderingDevice, numpy elsewhere; a GPU runs whole tokens
-    in one dispatch where a probe allows it, a software driver never. Raises RequestError for other
-    names, DeviceError where the machine has not what is named.
+    in one dispatch where a probe allows it, a software driver never. Unless `is_patient`, it starts
+    with operations where that takes long to compile. Raises RequestError for other names,
+    DeviceError where the machine has not what is named.
     """
     if name not in NAMES:
         raise RequestError(f"executor is '{name}'; there are {', '.join(NAMES)}")
@@ -44,7 +49,7 @@ def choose_executor(name: str) -> ExecutorChoice:
 
         device = open_device()
         if device is not None:
-            return ExecutorChoice(_loader(device, name), _rows(device))
+            return ExecutorChoice(_loader(device, name, is_patient=is_patient), _rows(device))
         if name != "auto":
             raise DeviceError(
                 f"executor is '{name}', but Godot has no RenderingDevice here (--headless, or the "
@@ -63,7 +68,7 @@ def _rows(device: "RenderingDevice") -> int:
     return MATRIX_ROWS if usable_tiles(device) else GPU_ROWS
 
 
-def _loader(device: "RenderingDevice", name: str) -> Load:
+def _loader(device: "RenderingDevice", name: str, *, is_patient: bool) -> Load:
     from llm.gpu.dispatch.executor import DispatchExecutor
     from llm.gpu.steps.fused import FusedExecutor
     from llm.gpu.steps.persistent import PersistentExecutor
@@ -73,7 +78,8 @@ def _loader(device: "RenderingDevice", name: str) -> Load:
         return (yield from kind.load(program, file, device))
 
     def load_persistent(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
-        executor = yield from PersistentExecutor.load(program, file, device)
+        patience = None if is_patient or name == "persistent" else STEPS_PATIENCE
+        executor = yield from PersistentExecutor.load(program, file, device, patience)
         if name == "persistent" and executor.name != name:
             executor.close()
             raise DeviceError(

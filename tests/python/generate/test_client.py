@@ -6,7 +6,7 @@ from support.manual_worker import ManualWorker
 
 from llm.errors import ModelFileError, RequestError
 from llm.generate.client import Client, new_request_id
-from llm.generate.events import Ended, Event, Loaded, LoadFailed, Updated
+from llm.generate.events import Ended, Event, ExecutorChanged, Loaded, LoadFailed, Updated
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
 
 SPEC = LoadSpec("fake.gguf", "reference", 64)
@@ -66,6 +66,33 @@ def test_asking_loads_and_answers() -> None:
     assert desk.contents() == ["Hi", "Hello."]
     assert bytes(desk.client.token_ids) == b"Hello."
     assert desk.client.stats.generated_tokens == 6
+
+
+@pytest.mark.parametrize("forward", [0, 3])
+def test_what_the_model_runs_on_may_change(forward: int) -> None:
+    """In an answer, also one that is cancelled; the client knows with the next."""
+    made: list[FakeModel] = []
+
+    def change(number: int) -> None:
+        if number == forward:
+            made[0].executor = "persistent"
+
+    def make() -> FakeModel:
+        made.append(FakeModel(says("one", "two"), chunk_size=64, before_forward=change))
+        return made[0]
+
+    desk = Desk(loader=FakeLoader(make))
+    desk.ask()
+    while not made or len(made[0].forwards) <= forward:
+        desk.worker.step()
+    desk.client.cancel()
+    desk.run()
+    assert desk.client.info is not None
+    desk.ask()
+    desk.run()
+    assert desk.client.info.executor == "persistent"
+    changes = [event for event in desk.events if isinstance(event, ExecutorChanged)]
+    assert changes == [ExecutorChanged("persistent")]
 
 
 def test_the_history_goes_into_the_next_prompt() -> None:

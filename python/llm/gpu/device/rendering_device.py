@@ -9,7 +9,7 @@ by all models.
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any
 
@@ -135,6 +135,10 @@ class RenderingDevice:
         """Has a kernel compiled in another thread, once a process; pipeline() waits for it."""
         if name not in self._pipelines:
             self._pipelines[name] = self._compilers.submit(self._compile, name, glsl)
+
+    def is_compiled(self, name: str, patience: float = 0.0) -> bool:
+        """Whether the compiling of a kernel is over; waits for that for so many seconds."""
+        return not wait([self._pipelines[name]], patience).not_done
 
     def pipeline(self, name: str, glsl: str) -> Any:
         """The compute pipeline of a kernel. DeviceError with the compiler's log."""

@@ -58,6 +58,7 @@ class FusedExecutor(DispatchExecutor):
         self._groups = 0  # that run a step; 0: no steps
         self._cases: list[str] = []
         self._source: tuple[str, str] | None = None  # the kernel's name and GLSL
+        self._is_behind = False  # the steps were not compiled when the model was loaded
         self._pipeline: Any = None
         self._shader: Any = None
         self._addresses: list[int] = []  # of the weight buffers
@@ -68,18 +69,28 @@ class FusedExecutor(DispatchExecutor):
 
     @classmethod
     def load(
-        cls, program: Program, file: GgufFile, device: RenderingDevice
+        cls,
+        program: Program,
+        file: GgufFile,
+        device: RenderingDevice,
+        patience: float | None = None,
     ) -> Generator[float, None, DispatchExecutor]:
+        """Where the steps take longer to compile than `patience` in seconds, tokens run an
+        operation a dispatch until they are there; None waits for them."""
         executor = yield from super().load(program, file, device)
         assert isinstance(executor, FusedExecutor)
         try:
-            executor._prepare()
+            if patience is None or executor._is_compiled(patience):
+                executor._prepare()
+            else:
+                executor._is_behind = True
         except BaseException:
             executor.close()
             raise
         return executor
 
     def run(self, batch: Batch) -> None:
+        self._catch_up()
         if not self._groups or not len(batch.tokens) == len(batch.outputs) == 1:
             super().run(batch)
             return
@@ -88,6 +99,7 @@ class FusedExecutor(DispatchExecutor):
         self._play_steps(self._is_far(batch.positions[0]))
 
     def profile(self, batch: Batch) -> RunProfile:
+        self._catch_up()
         if not self._groups or len(batch.tokens) != 1:
             return super().profile(batch)
         self.run(batch)
@@ -139,6 +151,15 @@ class FusedExecutor(DispatchExecutor):
             self._cases,
             has_integer_dot=probe(self._device, "probe_integer_dot") == 1,
         )
+
+    def _is_compiled(self, patience: float = 0.0) -> bool:
+        return self._source is None or self._device.is_compiled(self._source[0], patience)
+
+    def _catch_up(self) -> None:
+        """Goes over to steps as soon as they are compiled."""
+        if self._is_behind and self._is_compiled():
+            self._is_behind = False
+            self._prepare()
 
     def _prepare(self) -> None:
         """Packs the steps."""

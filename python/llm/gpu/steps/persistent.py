@@ -42,6 +42,7 @@ class PersistentExecutor(FusedExecutor):
         self._is_settled = True  # nothing of the last run can still go wrong
 
     def run(self, batch: Batch) -> None:
+        self._catch_up()
         self._batch = batch
         self._is_settled = not (self._is_resident and len(batch.tokens) == len(batch.outputs) == 1)
         if self._is_settled:
@@ -64,6 +65,7 @@ class PersistentExecutor(FusedExecutor):
     def decode(
         self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
     ) -> list[int]:
+        self._catch_up()
         found: list[int] = []
         self._logits = self._tape(1, 1).logits
         while self._is_resident and sampler.fits_device and len(found) < count:
