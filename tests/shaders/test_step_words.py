@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.glsl_constants import constants
+from support.step_words import address_at
 
 from llm.files.formats import FORMATS
 from llm.gpu.kernels.shader_source import INCLUDES, expand
@@ -34,10 +35,6 @@ def locate(weight: Weight) -> list[int]:
     """As many planes as a format may have, beyond 32 bits; a vector has one."""
     start = (NAMES.index(weight.name) + 5) << 40 | 0x80000000
     return [start + 256 * plane for plane in range(1 if weight.rows == 1 else 3)]
-
-
-def address_at(words: np.ndarray, at: int) -> int:
-    return int(words[at]) | int(words[at + 1]) << 32
 
 
 def float_at(words: np.ndarray, at: int) -> float:

@@ -139,10 +139,9 @@ def load_model(
 ) -> Generator[float, None, Model]:
     """Loads a GGUF file; yields the fraction done, returns the Model.
 
-    `executor` is one of llm.gpu.executors, `is_patient` for who picks it; `context_length`, in
-    tokens, is cut to what the file was trained for; `chunk_rows` are the most tokens of one
-    forward, None leaves them to the executor. Closing the generator frees everything. Raises
-    LLMError.
+    `executor` and `is_patient` are as choose_executor() takes them; `context_length`, in tokens, is
+    cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
+    leaves them to the executor. Closing the generator frees everything. Raises LLMError.
     """
     if context_length < MIN_CONTEXT:
         raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")

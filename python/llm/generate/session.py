@@ -97,6 +97,7 @@ class Session:
             next(self._steps)
         except StopIteration:
             self._job = self._steps = None
+        self._tell_executor()
 
     def _stop_job(self) -> None:
         if self._steps is not None:
@@ -150,14 +151,12 @@ class Session:
         if self._seat is None:
             self._emit(Ended(request.id, ERROR, "", error=self._load_error))
         else:
-            self._tell_executor(self._seat)
             yield from self._seat.answer(request, self._emit)
-            self._tell_executor(self._seat)
 
-    def _tell_executor(self, seat: "Seat") -> None:
-        if seat.executor != self._executor:
-            self._executor = seat.executor
-            self._emit(ExecutorChanged(seat.executor))
+    def _tell_executor(self) -> None:
+        if self._seat is not None and self._seat.executor != self._executor:
+            self._executor = self._seat.executor
+            self._emit(ExecutorChanged(self._executor))
 
 
 def _describe(model: "Model", load_s: float) -> ModelInfo:

@@ -70,7 +70,7 @@ def test_asking_loads_and_answers() -> None:
 
 @pytest.mark.parametrize("forward", [0, 3])
 def test_what_the_model_runs_on_may_change(forward: int) -> None:
-    """In an answer, also one that is cancelled; the client knows with the next."""
+    """At any step of an answer; the client knows at once, also where that is cancelled then."""
     made: list[FakeModel] = []
 
     def change(number: int) -> None:
@@ -86,8 +86,8 @@ def test_what_the_model_runs_on_may_change(forward: int) -> None:
     while not made or len(made[0].forwards) <= forward:
         desk.worker.step()
     desk.client.cancel()
-    desk.run()
     assert desk.client.info is not None
+    assert desk.client.info.executor == "persistent"
     desk.ask()
     desk.run()
     assert desk.client.info.executor == "persistent"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from support.attention_steps import an_attention
+from support.step_words import address_at
 
 from llm.files.formats import FORMATS, BlockFormat
 from llm.files.repack import plane_words
@@ -63,10 +64,6 @@ def words_of(steps: Sequence[Step], weights: Sequence[Weight]) -> list[Words]:
         GRID,
     )
     return packed
-
-
-def address_at(words: Words, at: int) -> int:
-    return int(words[at]) | int(words[at + 1]) << 32
 
 
 def size_of(*weights: Weight) -> int:
