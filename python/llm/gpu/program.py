@@ -14,7 +14,7 @@ from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
-ROW_BUCKETS = (1, 8, 32, 128, 256)  # rows that tapes are recorded for, and the most of a program
+ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
 FRAME_SECONDS = 0.016  # of a game, at 60 frames a second
 
 Floats = NDArray[np.float32]

@@ -23,6 +23,7 @@ LEAST_STEPS = 4  # of a part, where k is cut
 GROUP_LIMIT = 65535  # groups an axis, everywhere
 LAUNCH = 6.0  # microseconds of a dispatch that waits for another
 SUM_UP = 7.0  # microseconds to add up parts
+LEAST_COLUMNS = 2  # that are multiplied by matrices, where a device has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def plan_product(
     """
     if width % PART_WEIGHTS:
         raise ValueError(f"rows of {width} weights; kernels need a multiple of {PART_WEIGHTS}")
-    if tiles and columns > MATVEC_COLUMNS[-1]:
+    if tiles and columns >= LEAST_COLUMNS:
         return _plan_matrices(format_name, height, width, columns, tiles)
     if has_lanes and columns == 1 and height <= LANES * GROUP_LIMIT:
         return _plan_lanes(format_name, height, width)

@@ -37,7 +37,8 @@ class MatrixTile:
 MATRIX_TILES = (
     MatrixTile(128, 128, 32, 32, 32, resident=1, microseconds=1.55),
     MatrixTile(64, 64, 32, 16, 32, resident=2),
-    MatrixTile(64, 32, 32, 16, 32, resident=3, microseconds=0.9),
+    MatrixTile(64, 32, 32, 16, 32, resident=3, microseconds=1.2),
+    MatrixTile(64, 16, 16, 16, 32, resident=4, microseconds=1.25),
 )
 # Of one subgroup of eight: what a software driver takes, so that tests can run the kernel there.
 SMALL_MATRIX_TILES = (MatrixTile(32, 32, 32, 32, 8), MatrixTile(16, 16, 16, 16, 8))

@@ -79,7 +79,7 @@ def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
 
 
 @pytest.mark.parametrize("tiles", [MATRIX_TILES, SMALL_MATRIX_TILES], ids=["large", "small"])
-@pytest.mark.parametrize("columns", [9, 17, 32, 256, 511])
+@pytest.mark.parametrize("columns", [2, 8, 17, 32, 256, 511])
 @pytest.mark.parametrize(
     ("height", "width"), [(1, 32), (256, 640), (37, 96), (4096, 14336), (262144, 640)]
 )
@@ -105,8 +105,8 @@ def test_plan_of_matrices(
     assert max(plan.groups) <= GROUP_LIMIT
 
 
-def test_few_columns_need_no_matrices() -> None:
-    plan = plan_product("q4_k", 4096, 4096, 8, is_cpu=False, tiles=MATRIX_TILES)
+def test_one_column_needs_no_matrices() -> None:
+    plan = plan_product("q4_k", 4096, 4096, 1, is_cpu=False, tiles=MATRIX_TILES)
     assert KERNELS[plan.kernel].source == "matvec.comp"
     assert plan.tile is None
 
@@ -118,6 +118,9 @@ def test_few_columns_need_no_matrices() -> None:
         pytest.param(1024, 4096, 512, 0, 4, id="few tiles"),
         pytest.param(2048, 640, 512, 1, 1, id="a short sum"),
         pytest.param(4096, 4096, 32, 2, 6, id="few columns"),
+        pytest.param(4096, 4096, 16, 3, 8, id="a tile of them"),
+        pytest.param(14336, 4096, 2, 3, 2, id="two columns"),
+        pytest.param(128256, 2048, 8, 3, 1, id="very many rows"),
     ],
 )
 def test_tile_of_matrices(height: int, width: int, columns: int, tile: int, parts: int) -> None:

@@ -15,7 +15,8 @@ from llm.gpu.program import bucket
         pytest.param(1 / 15.9, 256, id="just not all rows"),
         pytest.param(0.2, 128, id="a small GPU"),
         pytest.param(1.0, 32, id="a large model there"),
-        pytest.param(1.1, 8, id="too slow for what was tried"),
+        pytest.param(1.1, 16, id="too slow for what was tried"),
+        pytest.param(2.1, 8, id="much too slow for it"),
         pytest.param(40.0, 1, id="too slow for anything"),
     ],
 )
