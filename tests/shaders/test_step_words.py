@@ -215,9 +215,8 @@ def test_attention(is_normed: bool) -> None:
         cache=CacheSlab(64, 4096, 100, 128),
         kv_heads=2,
         window=512,
-        partials=Tensor(9000, 1, 32 * 6 * 68),
+        partials=9000,
         n_parts=32,
-        has_parts=True,
     )
     words = attention.pack(KIND, locate, GRID, 13)
     assert words.shape == (packing.STEP_WORDS,)

@@ -28,6 +28,6 @@ def an_attention(
         cache=CacheSlab(64, 4096, 100, kv_heads * head_size),
         kv_heads=kv_heads,
         window=window,
-        partials=Tensor(9000, 1, 32 * heads * (head_size + 4)),
+        partials=9000,
         n_parts=32,
     )

@@ -143,7 +143,7 @@ def test_scratch() -> None:
     sizes = StepSizes(tape_of([(6, 2, 64), (3, 1, 64)]))
     scratch = sizes.scratch(1000)
     assert (scratch.stream.offset, scratch.stream.width) == (1000, 256)
-    assert scratch.partials.offset == 1256
+    assert scratch.partials == 1256
     assert scratch.n_parts == MAX_PARTS
     partials = 6 * MAX_PARTS * (64 + 4)  # of the layer with most heads
     assert sizes.best(1000) == 1256 + partials
