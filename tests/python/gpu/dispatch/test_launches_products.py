@@ -79,7 +79,7 @@ def test_tile_of_a_matrix_product(height: int, columns: int, tile: int) -> None:
 
 
 @pytest.mark.parametrize("tiles", [MATRIX_TILES, SMALL_MATRIX_TILES], ids=["large", "small"])
-@pytest.mark.parametrize("columns", [2, 8, 17, 32, 256, 511])
+@pytest.mark.parametrize("columns", [2, 8, 9, 16, 17, 32, 256, 511])
 @pytest.mark.parametrize(
     ("height", "width"), [(1, 32), (256, 640), (37, 96), (4096, 14336), (262144, 640)]
 )
