@@ -5,7 +5,7 @@
 //
 // A product step makes its input, each group for itself, as 16-bit integers in shared memory; then
 // the lanes of a subgroup share rows of the weights. An attention step rotates the new query and
-// key, stores the new cell, and sums over parts of the cells, which the last group to come joins.
+// key, stores the new cell, and sums over the cells, or over a part of them; then a step joins the parts.
 // Steps that differ only in where things lie are of one kind; each kind is code of its own, in which all
 // sizes are constants. python/llm/gpu/steps/steps.py writes the kinds and packs the steps;
 // python/llm/gpu/steps/fusion.py says what goes into which.

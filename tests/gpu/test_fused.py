@@ -21,7 +21,7 @@ from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.kernels.variants import STEPS_SUBGROUPS
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY
-from llm.gpu.steps import fused
+from llm.gpu.steps import attention, fused
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 320).tolist()
 GROUPS = 16  # of a step
@@ -139,7 +139,8 @@ def test_any_number_of_groups(path: Path, monkeypatch: pytest.MonkeyPatch, group
 def test_parts_of_the_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path], groups: int
 ) -> None:
-    """Each group has a part of a head's cells, and the last to come joins them."""
+    """Each group has a part of a head's cells, some none; a step joins them."""
+    monkeypatch.setattr(attention, "FEW_CELLS", (192, 192))
     monkeypatch.setattr(fused, "STEP_GROUPS", groups)
     path = write(tmp_path / "tiny.gguf")
     model, reference = load(path, context_length=320), load(path, "reference", 320)
@@ -149,11 +150,12 @@ def test_parts_of_the_cells(
     model.close()
 
 
-@pytest.mark.parametrize("position", [63, 64])
+@pytest.mark.parametrize("position", [191, 192])
 def test_many_cells_have_steps_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
-    """From where on groups with a query head each would have more than a tile."""
+    """From where on these are quicker."""
+    monkeypatch.setattr(attention, "FEW_CELLS", (192, 192))
     monkeypatch.setattr(fused, "STEP_GROUPS", 6)
     path = write_tiny_llama(tmp_path / "tiny.gguf", metadata={"llama.context_length": 320})
     model, reference = load(path, context_length=320), load(path, "reference", 320)
@@ -161,7 +163,7 @@ def test_many_cells_have_steps_of_their_own(
     executor = model._executor
     assert isinstance(executor, fused.FusedExecutor)
     near, far = executor._lists
-    monkeypatch.setattr(executor, "_lists", [near, None] if position < 64 else [None, far])
+    monkeypatch.setattr(executor, "_lists", [near, None] if position < 192 else [None, far])
     assert error(logits_of(model, position), expected) < TOLERANCE
     model.close()
 

@@ -156,20 +156,19 @@ def test_samplers_draw_different_tokens(model: Model) -> None:
 def test_steps_for_many_cells(
     own_model: Model, monkeypatch: pytest.MonkeyPatch, sampler: Sampler
 ) -> None:
-    """They make the same tokens, also after a submit with the others."""
+    """As many tokens a submit as one by one, also after a submit with the other steps."""
     executor = own_model._executor
     assert isinstance(executor, PersistentExecutor)
     near, far = executor._lists[:2], executor._lists[2:]
     for lists in zip(near, far, strict=True):
         size = lists[0].count * STEP_WORDS * 4
         assert len({executor._device.read(steps.buffer, 0, size) for steps in lists}) == 2
-    expected = one_by_one(own_model, sampler)
     with monkeypatch.context() as patch:
         patch.setattr(executor, "_far_from", POSITION)
         patch.setattr(executor, "_lists", [None, None, *far])
-        assert decode(own_model, sampler) == expected
+        assert decode(own_model, sampler) == one_by_one(own_model, sampler)
     monkeypatch.setattr(executor, "_far_from", POSITION + TOKENS_A_SUBMIT)
-    assert decode(own_model, sampler) == expected
+    assert decode(own_model, sampler) == one_by_one(own_model, sampler)
 
 
 @pytest.mark.parametrize("count", [1, TOKENS_A_SUBMIT, TOKENS_A_SUBMIT + 1])

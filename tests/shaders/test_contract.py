@@ -92,7 +92,6 @@ def test_state_regions_do_not_overlap() -> None:
     sizes = {
         state.SEED: 2,
         state.DECODED: 1,
-        state.PART_ARRIVALS: state.MAX_ATTEND_ITEMS,
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,
         state.OUTPUT_ROWS: state.MAX_ROWS,

@@ -215,8 +215,9 @@ def test_attention(is_normed: bool) -> None:
         cache=CacheSlab(64, 4096, 100, 128),
         kv_heads=2,
         window=512,
-        partials=9000,
+        partials=Tensor(9000, 1, 32 * 6 * 68),
         n_parts=32,
+        has_parts=True,
     )
     words = attention.pack(KIND, locate, GRID, 13)
     assert words.shape == (packing.STEP_WORDS,)

@@ -28,6 +28,6 @@ def an_attention(
         cache=CacheSlab(64, 4096, 100, kv_heads * head_size),
         kv_heads=kv_heads,
         window=window,
-        partials=9000,
+        partials=Tensor(9000, 1, 32 * heads * (head_size + 4)),
         n_parts=32,
     )

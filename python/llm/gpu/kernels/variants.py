@@ -312,8 +312,9 @@ def steps_kernel(
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, false, 128u, true);",
-    "attend_together(position, 8u, true, 64u, false);",
+    "attend_apart(position, 1u, false, false, 128u, true);",
+    "attend_together(position, 8u, true, true, 64u, false);",
+    "join_parts(4u);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "

@@ -1,7 +1,8 @@
 """Attention steps: norm and rotation of queries and keys, the new cell, sums over the cells.
 
-Few cells go to many groups, each with one query head; of many cells, a group has several of the
-query heads that share a key/value head, so that the cache is read less often.
+While cells are few, a group attends for a query head. Many cells are cut into parts for as many
+groups, and a step of its own joins them; then a group has several of the query heads that share a
+key/value head, where that leaves enough groups, so that the cache is read less often.
 """
 
 from dataclasses import dataclass, replace
@@ -9,10 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from llm.gpu.operations import CacheSlab, Pairing, Tensor, Weight
-from llm.gpu.state import MAX_ATTEND_ITEMS
 from llm.gpu.steps.packing import (
     STEP_WORDS,
-    SUBGROUPS,
     Grid,
     Locate,
     Words,
@@ -23,6 +22,7 @@ from llm.gpu.steps.packing import (
 
 MOST_TOGETHER = 2  # query heads: with 4 the cache is read half as often, but no faster
 SMALL_HEAD = 128  # values: up to here four cells a lane are best, for larger ones two
+FEW_CELLS = (640, 224)  # of small and of larger heads: more are quicker in parts
 
 
 @dataclass(slots=True)
@@ -42,37 +42,53 @@ class Attention:
     cache: CacheSlab
     kv_heads: int
     window: int
-    partials: int  # offset in floats
+    partials: Tensor  # what parts leave, all of the most
     n_parts: int  # most parts of the cells of a key/value head
-    together: int = 1  # query heads that a group attends for: see `with_heads_together`
+    has_parts: bool = False  # see `for_many_cells`
+    together: int = 1  # query heads that a group attends for
 
     @property
     def label(self) -> str:
-        return f"attention, window {self.window}" if self.window else "attention, all cells"
+        cells = f"window {self.window}" if self.window else "all cells"
+        return f"attention, {cells}{', in parts' if self.has_parts else ''}"
 
     @property
     def group_heads(self) -> int:
         """Query heads that share a key/value head."""
         return self.q.width // self.k.width
 
-    def few_cells(self, grid: Grid) -> int:
-        """So many cells are best with a query head a group: each then has one tile at most."""
-        tile = tile_cells(self.k.width // self.kv_heads, grid.subgroup_size)
-        return tile * parts_of(self.n_parts, self.kv_heads * self.group_heads, grid)
+    @property
+    def head_size(self) -> int:
+        return self.k.width // self.kv_heads
 
-    def with_heads_together(self, grid: Grid) -> "Attention":
-        """For more cells: reads them less often. The same where groups would have no work."""
+    @property
+    def few_cells(self) -> int:
+        """So many cells are quickest without parts."""
+        return FEW_CELLS[self.head_size > SMALL_HEAD]
+
+    def for_many_cells(self, grid: Grid) -> "list[Attention | Join]":
+        """The steps for more cells: only itself where there never are."""
+        if 0 < self.window <= self.few_cells:
+            return [self]
         together = heads_together(self.group_heads)
         items = self.kv_heads * ceil_div(self.group_heads, together)
-        sees_many = self.window == 0 or self.window > self.few_cells(grid)
-        pays = sees_many and items * self.n_parts >= grid.groups
-        return replace(self, together=together) if pays else self
+        pays = items * self.n_parts >= grid.groups
+        parted = replace(self, has_parts=True, together=together if pays else 1)
+        return [parted, Join(parted)]
+
+    def parts(self, groups: int) -> int:
+        """That the cells of a head are cut into, run by so many groups: each has one at most."""
+        if not self.has_parts:
+            return 1
+        items = self.kv_heads * ceil_div(self.group_heads, self.together)
+        return max(1, min(self.n_parts, groups // items))
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
         flags = [self.pairing is Pairing.ADJACENT, self.q_norm is not None]
         adjacent, normed = (str(flag).lower() for flag in flags)
-        sizes = f"{self.kv_heads}u, {adjacent}, {self.table.rows}u, {normed}"
+        parted = str(self.has_parts).lower()
+        sizes = f"{self.kv_heads}u, {parted}, {adjacent}, {self.table.rows}u, {normed}"
         name = "attend_apart" if self.together == 1 else "attend_together"
         return f"{name}(position, {sizes});"
 
@@ -84,9 +100,29 @@ class Attention:
         words[6:10] = (*vector_address(self.q_norm, locate), *vector_address(self.k_norm, locate))
         words[10:12] = vector_address(self.table, locate)
         words[12:15] = (self.cache.keys, self.cache.values, self.y.offset)
-        items = self.kv_heads * ceil_div(self.group_heads, self.together)
-        parts = parts_of(self.n_parts, items, Grid(groups, grid.subgroup_size))
-        words[15:18] = (self.partials, parts, self.window)
+        words[15:18] = (self.partials.offset, self.parts(groups), self.window)
+        return words
+
+
+@dataclass(slots=True)
+class Join:
+    """The parts that an attention leaves become its heads."""
+
+    of: Attention
+
+    @property
+    def label(self) -> str:
+        return "join parts"
+
+    def case(self, _grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        return f"join_parts({self.of.kv_heads * self.of.group_heads}u);"
+
+    def pack(self, kind: int, _locate: Locate, _grid: Grid, groups: int) -> Words:
+        """As of a Product."""
+        words = np.zeros(STEP_WORDS, np.uint32)
+        words[0], words[14] = kind, self.of.y.offset
+        words[15:17] = (self.of.partials.offset, self.of.parts(groups))
         return words
 
 
@@ -98,15 +134,3 @@ def heads_together(group_heads: int) -> int:
 def lane_cells(head_size: int) -> int:
     """Cells of a tile that a lane of an attention loads."""
     return 4 if head_size <= SMALL_HEAD else 2
-
-
-def tile_cells(head_size: int, subgroup_size: int) -> int:
-    """Cells that a group attends to at once."""
-    return SUBGROUPS * max(1, subgroup_size * 8 // head_size) * lane_cells(head_size)
-
-
-def parts_of(most: int, items: int, grid: Grid) -> int:
-    """So many parts of the cells that each group has one at most; a subgroup joins them."""
-    if items > MAX_ATTEND_ITEMS:
-        return 1
-    return max(1, min(most, grid.subgroup_size, grid.groups // items))

@@ -24,7 +24,7 @@ from llm.gpu.operations import Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
-from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import NoStepError, fuse
 from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
 from llm.gpu.steps.step_sizes import StepSizes
@@ -139,10 +139,12 @@ class FusedExecutor(DispatchExecutor):
             return None
         self._grid = Grid(STEP_GROUPS, size)
         self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
-        self._far_steps = [
-            step.with_heads_together(self._grid) if isinstance(step, Attention) else step
-            for step in self._steps
-        ]
+        self._far_steps = []
+        for step in self._steps:
+            if isinstance(step, Attention):
+                self._far_steps += step.for_many_cells(self._grid)
+            else:
+                self._far_steps.append(step)
         steps = (*self._steps, *self._far_steps, *chain(*self._picks))
         self._cases = list(dict.fromkeys(step.case(self._grid) for step in steps))
         return self._sizes.kernel(
@@ -190,17 +192,11 @@ class FusedExecutor(DispatchExecutor):
             self._buffers.remove(steps.buffer)
             self._device.free(steps.buffer)  # and with it its set
         self._lists = [
-            self._list_of(self._packed((*steps, *picks)))
+            self._list_of(steps, self._packed((*steps, *picks)))
             for steps in (self._steps, self._far_steps)
             for picks in self._picks
         ]
-        assert self._grid is not None
-        grid = Grid(groups, self._grid.subgroup_size)
-        changed = [
-            step.few_cells(grid)
-            for step, far in zip(self._steps, self._far_steps, strict=True)
-            if isinstance(step, Attention) and step != far
-        ]
+        changed = [step.of.few_cells for step in self._far_steps if isinstance(step, Join)]
         self._far_from = max(changed, default=sys.maxsize)
         self._buffers += [steps.buffer for steps in self._lists]
         for key in [key for key in self._tables if key[0] in (ALONE, TOKENS, DRAWN_TOKENS)]:
@@ -210,8 +206,8 @@ class FusedExecutor(DispatchExecutor):
         """Whether a token there sees so many cells that the other steps are quicker."""
         return position >= self._far_from
 
-    def _list_of(self, packed: list[Words]) -> StepList:
-        """The steps of a token on the device."""
+    def _list_of(self, _steps: Sequence[Step], packed: list[Words]) -> StepList:
+        """A token's steps, and what follows them, on the device."""
         return self._upload_steps(np.stack(packed))
 
     def _locate(self, weight: Weight) -> list[int]:
@@ -232,7 +228,8 @@ class FusedExecutor(DispatchExecutor):
         table = self._tables.get(key)
         if table is None:
             steps = self._lists[is_far * len(self._picks)]
-            rows = self._rows_of_steps(steps)[: len(self._steps)]
+            count = len(self._far_steps if is_far else self._steps)
+            rows = self._rows_of_steps(steps)[:count]
             table = self._tables[key] = self._device.table(rows)
         self._device.play(table)
 

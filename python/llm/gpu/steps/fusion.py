@@ -33,7 +33,7 @@ class StepScratch:
     """Where the steps leave what only they need, in floats of the work buffer."""
 
     stream: Tensor  # as wide as the model: the residual stream goes here and back by turns
-    partials: int  # of attention
+    partials: Tensor  # of attention
     n_parts: int  # most of them for a head
 
 

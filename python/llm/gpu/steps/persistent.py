@@ -6,7 +6,7 @@ megakernel for Llama-1B.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from llm.gpu import state
@@ -19,7 +19,7 @@ from llm.gpu.sampler import Sampler
 from llm.gpu.steps.fused import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.packing import Words
 from llm.gpu.steps.residency import resident_groups
-from llm.gpu.steps.steps import DRAWN, LIKELIEST
+from llm.gpu.steps.steps import DRAWN, LIKELIEST, Step
 from llm.gpu.steps.tags import tag_steps
 
 PROBE_STEPS = 8
@@ -154,15 +154,14 @@ class PersistentExecutor(FusedExecutor):
         self.name = "persistent"
         self.ahead = FIRST_TOKENS
 
-    def _list_of(self, packed: list[Words]) -> StepList:
+    def _list_of(self, steps: Sequence[Step], packed: list[Words]) -> StepList:
         if not self._is_resident:
-            return super()._list_of(packed)
+            return super()._list_of(steps, packed)
         assert self._sizes is not None
         assert self._grid is not None
-        of_token = packed[: len(self._steps)]  # far ones have the same tags
         copies = self._sizes.copies(self._scratch.start)
-        places = tag_steps(self._steps, of_token, copies, self._grid, self._groups)
-        return replace(super()._list_of(packed), places=places)
+        places = tag_steps(steps, packed[: len(steps)], copies, self._grid, self._groups)
+        return replace(super()._list_of(steps, packed), places=places)
 
     def _meet(self, steps: StepList, groups: int) -> bool:
         self._write_state(Batch([0], [0], [0]))

@@ -12,7 +12,7 @@ from llm.gpu.steps.steps import Product, Prologue
 from llm.gpu.tape import Tape
 
 MAX_PARTS = 32  # of the cells of a key/value head
-SMALL_SHARED = 7068  # bytes of the kernel's shared variables that no size of a model changes
+SMALL_SHARED = 7064  # bytes of the kernel's shared variables that no size of a model changes
 
 
 class StepSizes:
@@ -48,7 +48,7 @@ class StepSizes:
         """From float `start` of the work buffer on."""
         return StepScratch(
             stream=Tensor(start, 1, self.width),
-            partials=start + self.width,
+            partials=Tensor(start + self.width, 1, self.partial_floats),
             n_parts=MAX_PARTS,
         )
 
@@ -97,7 +97,7 @@ class StepSizes:
     def _shared_bytes(self, subgroup_size: int) -> int:
         runs = -(-self.longest_input // 128) * 8
         pool = 16 * max(2 * runs, STEPS_SUBGROUPS * self.head_size // 4, self.longest_normed // 4)
-        floats_of_head = self.head_size + 2 * STEPS_SUBGROUPS + subgroup_size
+        floats_of_head = self.head_size + 2 * STEPS_SUBGROUPS
         heads = heads_together(self.group_heads) * 4 * floats_of_head
         cell = 4 * self.head_size
         return pool + 8 * runs + heads + cell + SMALL_SHARED

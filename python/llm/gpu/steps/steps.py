@@ -13,7 +13,7 @@ import numpy as np
 
 from llm.files.repack import plane_words
 from llm.gpu.operations import Activation, Tensor, Weight
-from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import (
     STEP_WORDS,
     SUBGROUPS,
@@ -235,4 +235,4 @@ DRAWN = (
     Pick("draw", "draw_sample", stays=True),
 )
 
-Step = Product | Attention | Pick
+Step = Product | Attention | Join | Pick

@@ -4,7 +4,7 @@ A tag is the lowest bit of a value, another one with each value that is written 
 readers look until it is the new one: shaders/include/step_tags.glslh. That nobody writes to a place
 that others still read follows from what a group has to wait for: a group that is in a product has
 seen all that the step before it left, so no group still reads in that step, or, where that was an
-attention (few groups take part), in the one before it.
+attention or what joins its parts (few groups take part), in the ones before it.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from llm.gpu.operations import Tensor
-from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Grid, Words
 from llm.gpu.steps.steps import COPIES, STAYS, TAGS, X_OUT, Epilogue, Product, Prologue, Step, X
 
@@ -66,16 +66,21 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
         for field, tensor in _reads(step):
             fields[field] = _field(written[tensor.offset], totals[tensor.offset])
             last_read[tensor.offset] = number
-        both_products = number > 0 and not any(
-            isinstance(one, Attention) for one in steps[number - 1 : number + 1]
-        )
         for field, tensor in _writes(step, has_copies):
-            if last_read.get(tensor.offset, -2) > number - (1 if both_products else 2):
+            if last_read.get(tensor.offset, -3) > number - _steps_behind(steps, number):
                 return None
             written[tensor.offset] += 1
             fields[field] = _field(written[tensor.offset], totals[tensor.offset])
         tags.append(sum(bits << field for field, bits in fields.items()))
     return tags
+
+
+def _steps_behind(steps: Sequence[Step], number: int) -> int:
+    """How many steps before this one nobody reads any more when a group is in it."""
+    if isinstance(steps[number], Join):
+        return 3
+    around = steps[max(number - 1, 0) : number + 1]
+    return 1 if number > 0 and all(isinstance(step, Product) for step in around) else 2
 
 
 def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> bool:
@@ -101,7 +106,9 @@ def _field(count: int, total: int) -> int:
 
 def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
     """What a step waits for: the fields of its tags, and where the values lie."""
-    if isinstance(step, Attention):
+    if isinstance(step, Join):
+        yield TAG_X, step.of.partials
+    elif isinstance(step, Attention):
         yield from ((TAG_X, tensor) for tensor in (step.q, step.k, step.v))
     elif isinstance(step, Product):
         if step.x is not None and step.prologue is not Prologue.ADD_NORM:
@@ -112,8 +119,10 @@ def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
 
 def _writes(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
     """What others wait for."""
-    if isinstance(step, Attention):
-        yield TAG_OUT, step.y
+    if isinstance(step, Join):
+        yield TAG_OUT, step.of.y
+    elif isinstance(step, Attention):
+        yield TAG_OUT, step.partials if step.has_parts else step.y
     elif isinstance(step, Product):
         if step.x_out is not None and not has_copies:
             yield TAG_X_OUT, step.x_out

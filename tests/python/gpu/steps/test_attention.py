@@ -7,7 +7,7 @@ from support.attention_steps import an_attention
 
 from llm.files.formats import FORMATS
 from llm.gpu.operations import Pairing, Weight
-from llm.gpu.steps.attention import heads_together, parts_of
+from llm.gpu.steps.attention import Join, heads_together
 from llm.gpu.steps.packing import Grid
 
 F32 = FORMATS[0]
@@ -15,35 +15,37 @@ GRID = Grid(groups=128, subgroup_size=32)
 
 
 @pytest.mark.parametrize(
-    ("most", "kv_heads", "grid", "expected"),
+    ("heads", "groups", "expected"),
     [
-        pytest.param(32, 1, Grid(132, 32), 32, id="as many as there is room for"),
-        pytest.param(32, 8, Grid(132, 32), 16, id="a group each"),
-        pytest.param(32, 1, Grid(132, 16), 16, id="a lane each"),
-        pytest.param(32, 4, Grid(1, 32), 1, id="at least one"),
-        pytest.param(5, 1, Grid(132, 32), 5, id="as asked"),
+        pytest.param((4, 1, 256), 132, 32, id="as many as there is room for"),
+        pytest.param((8, 8, 64), 132, 16, id="a group each"),
+        pytest.param((4, 4, 64), 1, 1, id="at least one"),
+        pytest.param((130, 65, 64), 1000, 7, id="any number of heads"),
     ],
 )
-def test_parts_of(most: int, kv_heads: int, grid: Grid, expected: int) -> None:
-    assert parts_of(most, kv_heads, grid) == expected
+def test_parts(heads: tuple[int, int, int], groups: int, expected: int) -> None:
+    step = an_attention(*heads)
+    assert step.parts(groups) == 1
+    assert replace(step, has_parts=True).parts(groups) == expected
 
 
 @pytest.mark.parametrize(
     ("pairing", "norm", "window", "arguments"),
     [
-        (Pairing.ADJACENT, None, 0, "position, 2u, true, 20u, false"),
-        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "position, 2u, false, 20u, true"),
+        (Pairing.ADJACENT, None, 0, "true, 20u, false"),
+        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "false, 20u, true"),
     ],
 )
 def test_the_case_of_attention(
     pairing: Pairing, norm: Weight | None, window: int, arguments: str
 ) -> None:
     step = an_attention(pairing=pairing, norm=norm, window=window)
-    assert step.case(GRID) == f"attend_apart({arguments});"
+    assert step.case(GRID) == f"attend_apart(position, 2u, false, {arguments});"
     grid = Grid(groups=3, subgroup_size=8)
-    far = replace(step, window=0).with_heads_together(grid)
-    assert far.case(GRID) == f"attend_together({arguments});"
-    assert far.label == "attention, all cells"
+    far, join = replace(step, window=0).for_many_cells(grid)
+    assert far.case(GRID) == f"attend_together(position, 2u, true, {arguments});"
+    assert far.label == "attention, all cells, in parts"
+    assert join.case(GRID) == "join_parts(6u);"
 
 
 @pytest.mark.parametrize(
@@ -54,42 +56,45 @@ def test_heads_together(group_heads: int, together: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heads", "groups", "cells"),
+    ("heads", "cells"),
     [
-        pytest.param((32, 8, 64), 132, 4 * 256, id="four parts"),
-        pytest.param((32, 8, 128), 132, 4 * 128, id="larger heads, fewer of them in a subgroup"),
-        pytest.param((4, 1, 256), 132, 32 * 32, id="as many parts as are joined"),
-        pytest.param((32, 8, 64), 20, 256, id="fewer groups than heads"),
+        pytest.param((32, 8, 64), 640, id="small heads"),
+        pytest.param((32, 8, 128), 640, id="the largest of them"),
+        pytest.param((4, 1, 256), 224, id="large heads"),
     ],
 )
-def test_few_cells(heads: tuple[int, int, int], groups: int, cells: int) -> None:
-    assert an_attention(*heads).few_cells(Grid(groups, 32)) == cells
+def test_few_cells(heads: tuple[int, int, int], cells: int) -> None:
+    assert an_attention(*heads).few_cells == cells
 
 
 @pytest.mark.parametrize(
-    ("heads", "window", "pays"),
+    ("heads", "window", "together"),
     [
-        pytest.param((32, 8, 64), 0, True, id="all cells"),
-        pytest.param((32, 8, 64), 1024, False, id="few cells in the window"),
-        pytest.param((32, 8, 64), 1025, True, id="many cells in the window"),
-        pytest.param((4, 1, 256), 0, False, id="more groups than parts"),
-        pytest.param((8, 8, 64), 0, False, id="a key/value head each"),
+        pytest.param((32, 8, 64), 0, 2, id="all cells"),
+        pytest.param((32, 8, 64), 640, None, id="few cells in the window"),
+        pytest.param((32, 8, 64), 641, 2, id="many cells in the window"),
+        pytest.param((4, 1, 256), 0, 1, id="more groups than parts"),
+        pytest.param((8, 8, 64), 0, 1, id="a key/value head each"),
     ],
 )
-def test_where_heads_go_together(heads: tuple[int, int, int], window: int, pays: bool) -> None:
+def test_steps_for_many_cells(
+    heads: tuple[int, int, int], window: int, together: int | None
+) -> None:
     step = an_attention(*heads, window=window)
-    far = step.with_heads_together(Grid(128, 32))
-    assert far == (replace(step, together=2) if pays else step)
+    found = step.for_many_cells(Grid(128, 32))
+    if together is None:
+        assert found == [step]
+    else:
+        parted = replace(step, has_parts=True, together=together)
+        assert found == [parted, Join(parted)]
 
 
-def test_parts_of_heads_together() -> None:
-    """Half as many heads for a group, twice as many parts."""
+def test_words_of_parts() -> None:
+    """Half as many heads for a group, twice as many parts; the join finds as many."""
     step = an_attention(32, 8, 64)
-    far = step.with_heads_together(GRID)
-    parts = [one.pack(1, lambda _weight: [0], GRID, 132)[16] for one in (step, far)]
-    assert parts == [4, 8]
-
-
-def test_parts_of_more_heads_than_are_counted() -> None:
-    assert parts_of(32, 64, Grid(1000, 32)) == 15
-    assert parts_of(32, 65, Grid(1000, 32)) == 1
+    apart = replace(step, has_parts=True)
+    steps = [step, apart, *step.for_many_cells(GRID), Join(apart)]
+    words = [one.pack(1, lambda _weight: [0], GRID, 132) for one in steps]
+    assert [found[16] for found in words] == [1, 4, 8, 8, 4]
+    assert {int(found[14]) for found in words} == {step.y.offset}
+    assert {int(found[15]) for found in words} == {step.partials.offset}

@@ -1,7 +1,7 @@
 """No group overtakes another: steps with tags are run by groups in any order, value by value."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from llm.gpu.kernels.shader_source import INCLUDES
 from llm.gpu.operations import Tensor
 from llm.gpu.steps import steps as layout
 from llm.gpu.steps import tags
-from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.packing import Grid, Words
 from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
@@ -49,7 +49,22 @@ def steps(
     WRITERS[architecture](path, formats=formats)
     tape = make_program(GgufFile.open(str(path)), Limits(96, 8, 1)).record(1, 1)
     stream = Tensor(tape.work_floats, 1, tape.operations[0].y.width)
-    return fuse(tape, StepScratch(stream, tape.work_floats + stream.width, 16))
+    partials = Tensor(tape.work_floats + stream.width, 1, 1 << 14)
+    return fuse(tape, StepScratch(stream, partials, 16))
+
+
+@pytest.fixture(params=["cells together", "cells in parts"])
+def all_steps(request: pytest.FixtureRequest, steps: list[Step]) -> list[Step]:
+    if request.param == "cells together":
+        return steps
+    found: list[Step] = []
+    for step in steps:
+        if isinstance(step, Attention):
+            parted = replace(step, has_parts=True)
+            found += [parted, Join(parted)]
+        else:
+            found.append(step)
+    return found
 
 
 def packed(steps: list[Step]) -> list[Words]:
@@ -87,6 +102,8 @@ def reads_of(step: Step) -> list[Access]:
     """As the kernel does it; what a group only reads of itself counts where it adds to it."""
     if isinstance(step, Attention):
         return [Access(tensor.offset, tags.TAG_X) for tensor in (step.q, step.k, step.v)]
+    if isinstance(step, Join):
+        return [Access(step.of.partials.offset, tags.TAG_X)]
     assert isinstance(step, Product)
     found = []
     if step.prologue in (Prologue.PLAIN, Prologue.NORM, Prologue.GATED):
@@ -103,7 +120,10 @@ def reads_of(step: Step) -> list[Access]:
 def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
     """Logits have no tags; a barrier is behind them."""
     if isinstance(step, Attention):
-        return [Access(step.y.offset, tags.TAG_OUT)]
+        left = step.partials if step.has_parts else step.y
+        return [Access(left.offset, tags.TAG_OUT)]
+    if isinstance(step, Join):
+        return [Access(step.of.y.offset, tags.TAG_OUT)]
     assert isinstance(step, Product)
     found = []
     if step.prologue is Prologue.EMBED and not is_copied:
@@ -116,9 +136,13 @@ def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
     return found
 
 
-def heads_of(own: int) -> list[int]:
-    """Two groups take part in an attention: parts whose head is theirs."""
-    return [part for part in range(GROUPS) if part % 2 == own]
+def heads_of(own: int, step: Step) -> Sequence[int] | None:
+    """Two groups take part in an attention, two in joining its parts: those whose head is theirs.
+    None: all do, for all."""
+    if isinstance(step, Product):
+        return None
+    first = 1 if isinstance(step, Join) else 0
+    return [part for part in range(GROUPS) if part % 2 + first == own]
 
 
 def a_group(
@@ -130,7 +154,7 @@ def a_group(
     counts = dict.fromkeys(places, 0)  # writes to a place so far, in the order of the program
     for token in range(n_tokens):
         for step, step_words in zip(steps, words, strict=True):
-            of_attention = heads_of(own) if isinstance(step, Attention) else None
+            of_attention = heads_of(own, step)
             for read in reads_of(step):
                 parts = [own] if not read.is_awaited else range(GROUPS)
                 place = places[read.at]
@@ -188,35 +212,35 @@ def run(steps: list[Step], words: list[Words], seed: int, n_tokens: int = 3) -> 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_group_overtakes_another(steps: list[Step], seed: int) -> None:
-    words = packed(steps)
-    places = tag_steps(steps, words, COPIES, GRID, GROUPS)
+def test_no_group_overtakes_another(all_steps: list[Step], seed: int) -> None:
+    words = packed(all_steps)
+    places = tag_steps(all_steps, words, COPIES, GRID, GROUPS)
     assert places != NO_PLACES
-    run(steps, words, seed)
+    run(all_steps, words, seed)
 
 
-def test_only_the_embedding_and_the_logits_need_a_barrier(steps: list[Step]) -> None:
-    words = packed(steps)
-    tag_steps(steps, words, COPIES, GRID, GROUPS)
+def test_only_the_embedding_and_the_logits_need_a_barrier(all_steps: list[Step]) -> None:
+    words = packed(all_steps)
+    tag_steps(all_steps, words, COPIES, GRID, GROUPS)
     stays = [bool(found[layout.STAYS]) for found in words]
-    assert stays == [False, *[True] * (len(steps) - 2), False]
+    assert stays == [False, *[True] * (len(all_steps) - 2), False]
 
 
 def tensors_of(steps: list[Step]) -> list[Tensor]:
     found: list[Tensor] = []
     for step in steps:
         if isinstance(step, Attention):
-            found.append(step.y)
+            found += [step.y, step.partials]
         elif isinstance(step, Product):
             found += [*step.outputs, *filter(None, [step.x_out])]
     return found
 
 
-def test_all_places_are_cleared(steps: list[Step]) -> None:
-    places = tag_steps(steps, packed(steps), COPIES, GRID, GROUPS)
-    ends = {tensor.offset: tensor.offset + tensor.width for tensor in tensors_of(steps)}
-    for step in steps:
-        for write in writes_of(step, is_copied=is_copied(steps)):
+def test_all_places_are_cleared(all_steps: list[Step]) -> None:
+    places = tag_steps(all_steps, packed(all_steps), COPIES, GRID, GROUPS)
+    ends = {tensor.offset: tensor.offset + tensor.width for tensor in tensors_of(all_steps)}
+    for step in all_steps:
+        for write in writes_of(step, is_copied=is_copied(all_steps)):
             assert places.first <= write.at
             assert ends[write.at] <= places.first + places.count
 
@@ -239,14 +263,14 @@ def without(words: list[Words], field: int) -> None:
 
 
 @pytest.mark.parametrize("field", [tags.TAG_X, tags.TAG_OUT])
-def test_without_tags_groups_overtake(steps: list[Step], field: int) -> None:
+def test_without_tags_groups_overtake(all_steps: list[Step], field: int) -> None:
     """So that the test above could fail."""
-    words = packed(steps)
-    tag_steps(steps, words, COPIES, GRID, GROUPS)
+    words = packed(all_steps)
+    tag_steps(all_steps, words, COPIES, GRID, GROUPS)
     without(words, field)
     with pytest.raises((OvertakenError, AssertionError)):
         for seed in range(8):
-            run(steps, words, seed)
+            run(all_steps, words, seed)
 
 
 def test_a_shared_embedding_needs_a_barrier(steps: list[Step], architecture: str) -> None:
