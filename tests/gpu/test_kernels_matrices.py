@@ -10,7 +10,7 @@ from support.weight_blocks import constant_blocks, expand, random_blocks
 
 import godot
 from llm.gpu import state
-from llm.gpu.device.matrices import multiplies
+from llm.gpu.device.matrices import has_fragments, multiplies
 from llm.gpu.device.rendering_device import COMPUTE_STAGE
 from llm.gpu.dispatch.launches import thread_groups
 from llm.gpu.dispatch.launches_products import (
@@ -19,7 +19,14 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
-from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.kernels.matrix_tiles import (
+    FEW_TILES,
+    MATRIX_TILES,
+    SMALL_MATRIX_TILES,
+    FewTile,
+    MatrixTile,
+    Tile,
+)
 from llm.gpu.kernels.shader_source import expand as expand_source
 from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS
 from llm.gpu.operations import Activation
@@ -49,15 +56,35 @@ def tiles(bench: KernelBench) -> tuple[MatrixTile, ...]:
     pytest.skip(f"{bench.device.name} multiplies no cooperative matrices")
 
 
+@pytest.fixture(scope="module", params=["a tile", "few columns"])
+def tiles_of_few(
+    bench: KernelBench, tiles: tuple[MatrixTile, ...], request: pytest.FixtureRequest
+) -> tuple[Tile, ...]:
+    """What multiplies at most 16 columns."""
+    return few_tiles(bench) if request.param == "few columns" else tiles
+
+
+def few_tiles(bench: KernelBench) -> tuple[FewTile, ...]:
+    if not has_fragments(bench.device):
+        pytest.skip(f"lanes of {bench.device.name} have other elements of matrices")
+    return FEW_TILES
+
+
 def test_lavapipe_multiplies_matrices(bench: KernelBench) -> None:
     if "256 bits" not in bench.device.name:
         pytest.skip("not lavapipe with subgroups of eight")
     assert multiplies(bench.device, 8)
     assert not multiplies(bench.device, 32)
+    assert not has_fragments(bench.device)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, kernel in KERNELS.items() if kernel.source == "matmul_matrix.comp"]
+    "name",
+    [
+        name
+        for name, kernel in KERNELS.items()
+        if kernel.source in ("matmul_matrix.comp", "matmul_few.comp", "probe_fragments.comp")
+    ],
 )
 def test_compile(bench: KernelBench, name: str) -> None:
     """The large tiles, too, which software drivers may refuse."""
@@ -142,6 +169,32 @@ def test_product(
         check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 7, 8, 9, 16])
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_few_columns(bench: KernelBench, name: str, columns: int) -> None:
+    source = np.random.default_rng(columns)
+    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+        blocks = random_blocks(name, height, width, source)
+        x = source.standard_normal((columns, width)).astype(np.float32)
+        most = max(columns, 2)
+        plan = plan_product(name, height, width, most, is_cpu=False, tiles=few_tiles(bench))
+        check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_few_columns_with_a_residual(bench: KernelBench, in_place: bool) -> None:
+    source = np.random.default_rng(4)
+    blocks = random_blocks("q8_0", 50, 256, source)
+    x = source.standard_normal((5, 256)).astype(np.float32)
+    plan = plan_product("q8_0", 50, 256, 8, is_cpu=False, tiles=few_tiles(bench))
+    plain = product(bench, plan, "q8_0", blocks, x)
+    residual = source.standard_normal((5, 50)).astype(np.float32)
+    at = Y if in_place else RESIDUAL
+    bench.put("work", at, residual)
+    found = product(bench, plan, "q8_0", blocks, x, at)
+    assert np.allclose(found, plain + residual, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize("width", [256, 1024])
 def test_residual(
@@ -161,7 +214,7 @@ def test_residual(
     assert np.allclose(found, plain + residual, rtol=1e-5, atol=1e-5)
 
 
-def test_rows_of_any_size(bench: KernelBench, tiles: tuple[MatrixTile, ...]) -> None:
+def test_rows_of_any_size(bench: KernelBench, tiles_of_few: tuple[Tile, ...]) -> None:
     """Float16 ends at 65504 and at 6e-8; activations of real models go beyond the first."""
     source = np.random.default_rng(8)
     blocks = random_blocks("q5_0", 40, 640, source)
@@ -170,7 +223,7 @@ def test_rows_of_any_size(bench: KernelBench, tiles: tuple[MatrixTile, ...]) -> 
     x[11] = 0.0
     x[5, 7] = 1e5  # one value far from the others
     x = x.astype(np.float32)
-    plan = plan_product("q5_0", 40, 640, 16, is_cpu=False, tiles=tiles)
+    plan = plan_product("q5_0", 40, 640, 16, is_cpu=False, tiles=tiles_of_few)
     found = product(bench, plan, "q5_0", blocks, x)
     weights = expand("q5_0", blocks)
     check(found[:5], weights, x[:5])
@@ -182,13 +235,13 @@ def test_rows_of_any_size(bench: KernelBench, tiles: tuple[MatrixTile, ...]) -> 
 
 
 def test_infinite_and_nan_stay_in_their_column(
-    bench: KernelBench, tiles: tuple[MatrixTile, ...]
+    bench: KernelBench, tiles_of_few: tuple[Tile, ...]
 ) -> None:
     source = np.random.default_rng(9)
     blocks = random_blocks("q6_k", 40, 512, source)
     x = source.standard_normal((16, 512)).astype(np.float32)
     x[3, 100], x[10, 5] = np.inf, np.nan
-    plan = plan_product("q6_k", 40, 512, 16, is_cpu=False, tiles=tiles)
+    plan = plan_product("q6_k", 40, 512, 16, is_cpu=False, tiles=tiles_of_few)
     found = product(bench, plan, "q6_k", blocks, x)
     assert not np.isfinite(found[[3, 10]]).any()
     assert np.isfinite(np.delete(found, [3, 10], axis=0)).all()
@@ -196,13 +249,13 @@ def test_infinite_and_nan_stay_in_their_column(
 
 @pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
 def test_nan_weights_stay_in_their_row(
-    bench: KernelBench, tiles: tuple[MatrixTile, ...], name: str
+    bench: KernelBench, tiles_of_few: tuple[Tile, ...], name: str
 ) -> None:
     source = np.random.default_rng(5)
     blocks = random_blocks(name, 35, 512, source)
     blocks[17] = constant_blocks(name, 1, 512, 0x5A, np.nan)
     x = source.standard_normal((12, 512)).astype(np.float32)
-    plan = plan_product(name, 35, 512, 32, is_cpu=False, tiles=tiles)
+    plan = plan_product(name, 35, 512, 16, is_cpu=False, tiles=tiles_of_few)
     found = product(bench, plan, name, blocks, x)
     assert np.isnan(found[:, 17]).all()
     assert np.isfinite(np.delete(found, 17, axis=1)).all()
@@ -212,11 +265,11 @@ def test_nan_weights_stay_in_their_row(
 @pytest.mark.parametrize("half", [-1.0, 2.0**-24, -(2.0**-14) * 0.75])
 @pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
 def test_extreme_blocks(
-    bench: KernelBench, tiles: tuple[MatrixTile, ...], name: str, byte: int, half: float
+    bench: KernelBench, tiles_of_few: tuple[Tile, ...], name: str, byte: int, half: float
 ) -> None:
     blocks = constant_blocks(name, 9, 256, byte, half)
     x = np.random.default_rng(byte).standard_normal((9, 256)).astype(np.float32)
-    plan = plan_product(name, 9, 256, 9, is_cpu=False, tiles=tiles)
+    plan = plan_product(name, 9, 256, 9, is_cpu=False, tiles=tiles_of_few)
     check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
 
 

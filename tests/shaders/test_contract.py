@@ -17,8 +17,10 @@ SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 PROBED = (
     "steps",
     "probe_subgroups",
+    "probe_fragments",
     "probe_matrices_",
     "probe_lanes",
+    "matmul_few_",
     "matmul_matrix_",
     "matvec_lanes_",
     "attend_matrices_",

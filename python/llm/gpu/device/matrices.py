@@ -8,14 +8,15 @@ from weakref import WeakKeyDictionary
 
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
-from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, MatrixTile
+from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, Tile
 
 EXTENSION = "VK_KHR_cooperative_matrix"
+FRAGMENTS_OF = "NVIDIA"
 
-_found: WeakKeyDictionary[RenderingDevice, tuple[MatrixTile, ...]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[RenderingDevice, tuple[Tile, ...]] = WeakKeyDictionary()
 
 
-def usable_tiles(device: RenderingDevice) -> tuple[MatrixTile, ...]:
+def usable_tiles(device: RenderingDevice) -> tuple[Tile, ...]:
     """The tiles that products on this device may use; none on software drivers, which have faster
     kernels. A driver may still refuse the pipeline of a tile."""
     if device.is_cpu:
@@ -23,10 +24,10 @@ def usable_tiles(device: RenderingDevice) -> tuple[MatrixTile, ...]:
     if device not in _found:
         sizes = {tile.subgroup_size for tile in MATRIX_TILES}
         right = {size for size in sizes if multiplies(device, size)}
+        fit = [tile for tile in MATRIX_TILES if tile.subgroup_size in right]
+        few = FEW_TILES if fit and has_fragments(device) else ()
         _found[device] = tuple(
-            tile
-            for tile in MATRIX_TILES
-            if tile.subgroup_size in right and tile.shared_memory <= device.shared_memory
+            tile for tile in (*fit, *few) if tile.shared_memory <= device.shared_memory
         )
     return _found[device]
 
@@ -36,3 +37,11 @@ def multiplies(device: RenderingDevice, subgroup_size: int) -> bool:
     if EXTENSION not in device.extensions:
         return False
     return probe(device, f"probe_matrices_{subgroup_size}") == 1
+
+
+def has_fragments(device: RenderingDevice) -> bool:
+    """Whether lanes have the elements of matrices that matrix_fragments.glslh says. Only drivers of
+    the vendor whose matrices these are get asked, as others may not take the size."""
+    if EXTENSION not in device.extensions or FRAGMENTS_OF not in device.vendor:
+        return False
+    return probe(device, "probe_fragments") == 1

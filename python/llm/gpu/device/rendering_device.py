@@ -41,6 +41,7 @@ class RenderingDevice:
         self._pipelines: dict[str, Future[tuple[Any, Any]]] = {}  # name -> (shader, pipeline)
         self._refused: list[Any] = []  # shaders without a pipeline
         self.name: str = device.get_device_name()
+        self.vendor: str = device.get_device_vendor_name()
         self.is_cpu = any(driver in self.name.lower() for driver in SOFTWARE_DRIVERS)
 
     @property

@@ -266,6 +266,8 @@ class DispatchExecutor:
         """Goes on without kernels of matrices that the driver refused; False if they are others."""
         if source == "matmul_matrix.comp":
             self._tiles = ()
+        elif source == "matmul_few.comp":
+            self._tiles = tuple(tile for tile in self._tiles if tile.takes_parts)
         elif source == "attend_matrices.comp":
             self._attend_device = AttendDevice(self._device.is_cpu)
         else:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from llm.gpu.dispatch.launches import PART_WEIGHTS, Groups, ceil_div
-from llm.gpu.kernels.matrix_tiles import MatrixTile
+from llm.gpu.kernels.matrix_tiles import Tile
 from llm.gpu.kernels.variants import (
     KERNELS,
     LANES,
@@ -37,7 +37,7 @@ class ProductPlan:
     kernel: str
     threads_per_row: int
     groups: Groups
-    tile: MatrixTile | None = None  # of matrices
+    tile: Tile | None = None  # of matrices
     by_lanes: bool = False  # its parameters are PRODUCT_BY_LANES
 
     @property
@@ -53,7 +53,7 @@ def plan_product(
     *,
     is_cpu: bool,
     has_lanes: bool = False,
-    tiles: Sequence[MatrixTile] = (),
+    tiles: Sequence[Tile] = (),
 ) -> ProductPlan:
     """For weights (height, width) and at most `columns` columns.
 
@@ -87,23 +87,26 @@ def parts_floats(height: int, columns: int, parts: int) -> int:
     return parts * height * columns if parts > 1 else 0
 
 
-def most_parts_floats(tiles: Iterable[MatrixTile]) -> int:
+def most_parts_floats(tiles: Iterable[Tile]) -> int:
     """No product needs more of parts_floats: only what leaves multiprocessors idle is cut."""
-    return max(MULTIPROCESSORS * tile.resident * tile.rows * tile.columns for tile in tiles)
+    sizes = [tile.resident * tile.rows * tile.columns for tile in tiles if tile.takes_parts]
+    return MULTIPROCESSORS * max(sizes, default=0)
 
 
 def _plan_matrices(
-    format_name: str, height: int, width: int, columns: int, tiles: Sequence[MatrixTile]
+    format_name: str, height: int, width: int, columns: int, tiles: Sequence[Tile]
 ) -> ProductPlan:
     """The tile, and the parts of k, that should take least time; all steps of a group take turns,
     and groups beyond those that run together come after them."""
     plans = []
     steps = ceil_div(width, STEP)
     for tile in tiles:
+        if columns > tile.columns and not tile.takes_parts:
+            continue
         across, down = ceil_div(columns, tile.columns), ceil_div(height, tile.rows)
         together = MULTIPROCESSORS * tile.resident
         most = max(1, min(together // (across * down), steps // LEAST_STEPS))
-        for parts in sorted({1, most}):
+        for parts in sorted({1, most if tile.takes_parts else 1}):
             turns = ceil_div(across * down * parts, together) * ceil_div(steps, parts)
             time = LAUNCH + turns * tile.microseconds + (SUM_UP if parts > 1 else 0.0)
             plan = ProductPlan(tile.kernel(format_name), 1, (across, down, parts), tile)

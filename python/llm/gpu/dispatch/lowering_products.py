@@ -16,7 +16,7 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
-from llm.gpu.kernels.matrix_tiles import MatrixTile
+from llm.gpu.kernels.matrix_tiles import Tile
 from llm.gpu.kernels.variants import pack_params, words_of
 from llm.gpu.operations import (
     FLOAT_BYTES,
@@ -34,7 +34,7 @@ WORD = 4  # bytes
 SIDE_BY_SIDE = 3  # products whose parts have room beside each other: query, key and value
 
 
-def product_scratch_floats(tape: Tape, tiles: Sequence[MatrixTile]) -> int:
+def product_scratch_floats(tape: Tape, tiles: Sequence[Tile]) -> int:
     """Floats of scratch that the products of a tape of the most rows need."""
     products = [op for op in tape.operations if isinstance(op, MatMul)]
     if not tiles or not products:
@@ -62,7 +62,7 @@ class ProductLowering:
         self,
         layout: Layout,
         scratch: Scratch,
-        tiles: Sequence[MatrixTile],
+        tiles: Sequence[Tile],
         *,
         is_cpu: bool,
         addresses: Addresses | None = None,

@@ -1,4 +1,4 @@
-"""The tiles in which groups of matmul_matrix.comp compute a product."""
+"""The tiles in which groups of matmul_matrix.comp and matmul_few.comp compute a product."""
 
 from dataclasses import dataclass
 
@@ -20,6 +20,8 @@ class MatrixTile:
     resident: int = 1  # groups that a multiprocessor runs at the same time
     microseconds: float = 1.0  # for each 64 of k, with so many groups beside each other
 
+    takes_parts = True  # of k, where groups would be too few
+
     @property
     def group_size(self) -> int:
         subgroups = self.rows // self.sub_rows * (self.columns // self.sub_columns)
@@ -34,6 +36,36 @@ class MatrixTile:
         return f"matmul_matrix_{format_name}_{self.rows}x{self.columns}"
 
 
+@dataclass(frozen=True, slots=True)
+class FewTile:
+    """The same of matmul_few.comp, whose subgroups all compute the whole tile and share k; of all
+    columns that there are.
+
+    It needs lanes that have the elements which matrix_fragments.glslh says.
+    """
+
+    columns: int
+    microseconds: float
+
+    rows = 16
+    subgroup_size = 32
+    group_size = 8 * 32
+    resident = 4
+    takes_parts = False
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes."""
+        return 4 * self.group_size // self.subgroup_size * self.columns * (self.rows + 4)
+
+    def kernel(self, format_name: str) -> str:
+        return f"matmul_few_{format_name}_{self.columns}"
+
+
+Tile = MatrixTile | FewTile
+
+
+FEW_TILES = (FewTile(8, microseconds=0.09), FewTile(16, microseconds=0.11))
 MATRIX_TILES = (
     MatrixTile(128, 128, 32, 32, 32, resident=1, microseconds=1.55),
     MatrixTile(64, 64, 32, 16, 32, resident=2),

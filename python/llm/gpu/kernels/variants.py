@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
-from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
+from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
 
 PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
 PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
@@ -221,6 +221,7 @@ KERNELS: dict[str, Kernel] = {
 }
 for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
     KERNELS[f"probe_matrices_{_size}"] = Kernel("probe_matrices.comp", _size, {})
+KERNELS["probe_fragments"] = Kernel("probe_fragments.comp", 32, {}, {"SUBGROUP_SIZE": 32})
 for _name, _id in FORMAT_IDS.items():
     KERNELS[f"embed_{_name}"] = _embed(_id)
     for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
@@ -235,6 +236,13 @@ for _name, _id in FORMAT_IDS.items():
                 "SUB_ROWS": _tile.sub_rows,
                 "SUB_COLUMNS": _tile.sub_columns,
             },
+        )
+    for _few in FEW_TILES:
+        KERNELS[_few.kernel(_name)] = Kernel(
+            "matmul_few.comp",
+            _few.group_size,
+            PRODUCT,
+            {"FORMAT": _id, "SUBGROUP_SIZE": _few.subgroup_size, "COLUMNS": _few.columns},
         )
     for _columns in MATMUL_TILE_COLUMNS:
         KERNELS[f"matmul_{_name}_{_columns}"] = Kernel(

@@ -22,7 +22,9 @@ from llm.gpu.steps.packing import (
 
 MOST_TOGETHER = 2  # query heads: with 4 the cache is read half as often, but no faster
 SMALL_HEAD = 128  # values: up to here four cells a lane are best, for larger ones two
-FEW_CELLS = (640, 224)  # of small and of larger heads: more are quicker in parts
+# Of small and of larger heads: more cells are quicker in parts, smaller parts not worth joining.
+FEW_CELLS = (640, 128)
+PART_CELLS = (256, 64)
 
 
 @dataclass(slots=True)
@@ -81,7 +83,10 @@ class Attention:
         if not self.has_parts:
             return 1
         items = self.kv_heads * ceil_div(self.group_heads, self.together)
-        return max(1, min(self.n_parts, groups // items))
+        most = min(self.n_parts, groups // items)
+        if self.window:
+            most = min(most, ceil_div(self.window, PART_CELLS[self.head_size > SMALL_HEAD]))
+        return max(1, most)
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""

@@ -8,7 +8,12 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
-from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES, MatrixTile
+from llm.gpu.kernels.matrix_tiles import (
+    FEW_TILES,
+    MATRIX_TILES,
+    SMALL_MATRIX_TILES,
+    MatrixTile,
+)
 from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS, MATMUL_ROWS_ROWS
 
 
@@ -105,8 +110,39 @@ def test_plan_of_matrices(
     assert max(plan.groups) <= GROUP_LIMIT
 
 
+@pytest.mark.parametrize(("columns", "tile"), [(2, 0), (8, 0), (9, 1), (16, 1), (17, None)])
+@pytest.mark.parametrize("name", FORMAT_IDS)
+@pytest.mark.parametrize(
+    ("height", "width"), [(1, 32), (256, 640), (4096, 4096), (4096, 14336), (262144, 640)]
+)
+def test_plan_of_few_columns(
+    height: int, width: int, name: str, columns: int, tile: int | None
+) -> None:
+    tiles = (*MATRIX_TILES, *FEW_TILES)
+    plan = plan_product(name, height, width, columns, is_cpu=False, tiles=tiles)
+    if tile is None:
+        assert isinstance(plan.tile, MatrixTile)
+        return
+    assert plan.tile == FEW_TILES[tile]
+    kernel = KERNELS[plan.kernel]
+    assert kernel.source == "matmul_few.comp"
+    assert (kernel.defines["FORMAT"], kernel.defines["COLUMNS"]) == (
+        FORMAT_IDS[name],
+        FEW_TILES[tile].columns,
+    )
+    assert plan.groups == (1, -(-height // 16), 1)
+    assert max(plan.groups) <= GROUP_LIMIT
+
+
+def test_room_for_parts_of_few_columns() -> None:
+    """Their subgroups share k."""
+    assert most_parts_floats(FEW_TILES) == 0
+    assert most_parts_floats((*MATRIX_TILES, *FEW_TILES)) == most_parts_floats(MATRIX_TILES)
+
+
 def test_one_column_needs_no_matrices() -> None:
-    plan = plan_product("q4_k", 4096, 4096, 1, is_cpu=False, tiles=MATRIX_TILES)
+    tiles = (*MATRIX_TILES, *FEW_TILES)
+    plan = plan_product("q4_k", 4096, 4096, 1, is_cpu=False, tiles=tiles)
     assert KERNELS[plan.kernel].source == "matvec.comp"
     assert plan.tile is None
 

@@ -60,7 +60,7 @@ def test_heads_together(group_heads: int, together: int) -> None:
     [
         pytest.param((32, 8, 64), 640, id="small heads"),
         pytest.param((32, 8, 128), 640, id="the largest of them"),
-        pytest.param((4, 1, 256), 224, id="large heads"),
+        pytest.param((4, 1, 256), 128, id="large heads"),
     ],
 )
 def test_few_cells(heads: tuple[int, int, int], cells: int) -> None:
@@ -87,6 +87,21 @@ def test_steps_for_many_cells(
     else:
         parted = replace(step, has_parts=True, together=together)
         assert found == [parted, Join(parted)]
+
+
+@pytest.mark.parametrize(
+    ("heads", "window", "parts"),
+    [
+        pytest.param((4, 1, 256), 0, 32, id="all cells"),
+        pytest.param((4, 1, 256), 512, 8, id="of a window, as many as are worth joining"),
+        pytest.param((4, 1, 256), 513, 9, id="one more"),
+        pytest.param((32, 8, 64), 700, 3, id="small heads"),
+        pytest.param((32, 8, 64), 4096, 4, id="no more than groups"),
+    ],
+)
+def test_parts_of_a_window(heads: tuple[int, int, int], window: int, parts: int) -> None:
+    step = an_attention(*heads, window=window)
+    assert replace(step, has_parts=True).parts(132) == parts
 
 
 def test_words_of_parts() -> None:
