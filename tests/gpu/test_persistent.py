@@ -16,14 +16,17 @@ from support.rounded_inputs import round_inputs
 from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
 from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
 
-from llm.errors import DeviceError, NumericError
+from llm.errors import DeviceError, DeviceMemoryError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.executors import STEPS_PATIENCE
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import persistent, step_sizes
+from llm.gpu.steps.fused import StepList
 from llm.gpu.steps.fusion import NoStepError, StepScratch
+from llm.gpu.steps.packing import Words
+from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.steps import Step
 from llm.gpu.tape import Tape
 
@@ -251,6 +254,45 @@ def test_steps_that_compile_slowly_come_later(
     tokens += greedy(model, tokens[-1], 40, 15)
     assert tokens == expected
     assert asked == []
+    model.close()
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_no_memory_for_late_steps(
+    path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Whichever list of them it is that has no room, answers go on."""
+    device = open_device()
+    assert device is not None
+    is_over = False
+    monkeypatch.setattr(RenderingDevice, "is_compiled", lambda *_: is_over)
+    found, device.is_cpu = device.is_cpu, False
+    model = finish(load_model(str(path), executor="auto", context_length=96))
+    device.is_cpu = found
+    for executor in (model, reference):
+        start(executor, 30)
+    expected = greedy(reference, PROMPT[30], 30, 12)
+    upload, freed = PersistentExecutor._upload_steps, []
+    buffers: list[object] = []
+
+    def refuse(self: PersistentExecutor, words: Words) -> StepList:
+        if len(buffers) == count:
+            raise DeviceMemoryError("the steps: no room, in this test")
+        made = upload(self, words)
+        buffers.append(made.buffer)
+        return made
+
+    def free(self: RenderingDevice, *rids: object) -> None:
+        freed.extend(rid for rid in rids if any(rid is buffer for buffer in buffers))
+        given_back(self, *rids)
+
+    given_back = RenderingDevice.free
+    monkeypatch.setattr(PersistentExecutor, "_upload_steps", refuse)
+    monkeypatch.setattr(RenderingDevice, "free", free)
+    is_over = True
+    assert greedy(model, PROMPT[30], 30, 12) == expected
+    assert model.executor == "dispatch"
+    assert len(freed) == len(buffers) == count
     model.close()
 
 

@@ -158,10 +158,18 @@ class FusedExecutor(DispatchExecutor):
         return self._source is None or self._device.is_compiled(self._source[0], patience)
 
     def _catch_up(self) -> None:
-        """Goes over to steps as soon as they are compiled."""
+        """Goes over to steps as soon as they are compiled, if the device has memory for them."""
         if self._is_behind and self._is_compiled():
             self._is_behind = False
-            self._prepare()
+            try:
+                self._prepare()
+            except DeviceError:
+                self._drop_steps()
+
+    def _drop_steps(self) -> None:
+        """Operations only, from here on."""
+        self._free_lists()
+        self._groups = 0
 
     def _prepare(self) -> None:
         """Packs the steps."""
@@ -188,17 +196,20 @@ class FusedExecutor(DispatchExecutor):
     def _use_groups(self, groups: int) -> None:
         """Packs the steps for so many groups."""
         self._groups = groups
+        self._free_lists()
+        for steps in (self._steps, self._far_steps):
+            for picks in self._picks:
+                made = self._list_of(steps, self._packed((*steps, *picks)))
+                self._lists.append(made)
+                self._buffers.append(made.buffer)
+        changed = [step.of.few_cells for step in self._far_steps if isinstance(step, Join)]
+        self._far_from = max(changed, default=sys.maxsize)
+
+    def _free_lists(self) -> None:
         for steps in self._lists:
             self._buffers.remove(steps.buffer)
             self._device.free(steps.buffer)  # and with it its set
-        self._lists = [
-            self._list_of(steps, self._packed((*steps, *picks)))
-            for steps in (self._steps, self._far_steps)
-            for picks in self._picks
-        ]
-        changed = [step.of.few_cells for step in self._far_steps if isinstance(step, Join)]
-        self._far_from = max(changed, default=sys.maxsize)
-        self._buffers += [steps.buffer for steps in self._lists]
+        self._lists = []
         for key in [key for key in self._tables if key[0] in (ALONE, TOKENS, DRAWN_TOKENS)]:
             del self._tables[key]
 

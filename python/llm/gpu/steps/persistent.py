@@ -129,6 +129,10 @@ class PersistentExecutor(FusedExecutor):
         self._use_groups(self._groups)  # without tags
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
+    def _drop_steps(self) -> None:
+        super()._drop_steps()
+        self._is_resident = False
+
     def _play_tokens(self, n_tokens: int, position: int, *, draws: bool) -> None:
         is_far = self._is_far(position)
         key = (DRAWN_TOKENS if draws else TOKENS, n_tokens, int(is_far))
