@@ -184,6 +184,20 @@ def test_a_driver_that_refuses_a_pipeline(
     model.close()
 
 
+def test_a_driver_that_refuses_few_columns_keeps_its_tiles(tmp_path: Path) -> None:
+    """Not by asking it: what a software driver does with other sizes is its own affair."""
+    model = load(write_tiny_gemma(tmp_path / "tiny.gguf"), "dispatch")
+    executor = model._executor
+    assert isinstance(executor, dispatch.DispatchExecutor)
+    tiles = tuple(tile for tile in executor._tiles if tile.takes_parts)
+    expected = logits_of(model, [61])
+    executor._tiles = (*tiles, *FEW_TILES)
+    assert executor._avoid("matmul_few.comp")
+    assert executor._tiles == executor._lowering._products._tiles == tiles
+    assert np.array_equal(logits_of(model, [61]), expected)
+    model.close()
+
+
 def test_a_driver_without_the_extension_is_not_asked(
     device: RenderingDevice, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
