@@ -6,14 +6,14 @@
 //
 // One group for each row r. The scale is the power of two that brings the row's largest value to
 // between 2^13 and 2^14: float16 then neither overflows nor loses what matters, whatever a model's
-// activations are. A row of y is width / 2 floats with two float16 each, the scale, and three floats
-// of padding, so that rows start at multiples of four.
+// activations are. include/halved_rows.glslh says what a row of y is.
 //
 // Defines    GROUP_SIZE, SOURCE
 // Dispatch   (rows, 1, 1)
 
 #include "bindings.glslh"
 #include "gate.glslh"
+#include "halved_rows.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -86,7 +86,7 @@ void main() {
 	// The exponent bits of the largest value; none so small that the inverse would be infinite.
 	const uint exponent = max(floatBitsToUint(found.x * factor) >> 23u, 14u);
 	const float inverse = uintBitsToFloat((267u - exponent) << 23u);
-	const uint y = params.y + row * (params.width / 2u + 4u);
+	const uint y = halved_row(params.y, row, params.width);
 	for (uint i = thread; i < params.width / 8u; i += GROUP_SIZE) {
 		const vec4 first = values_at(row, 2u * i) * factor * inverse;
 		const vec4 second = values_at(row, 2u * i + 1u) * factor * inverse;
@@ -94,6 +94,6 @@ void main() {
 				packHalf2x16(second.xy), packHalf2x16(second.zw)));
 	}
 	if (thread == 0u) {
-		work[y + params.width / 2u] = uintBitsToFloat((exponent - 13u) << 23u);
+		work[halved_scale(params.y, row, params.width)] = uintBitsToFloat((exponent - 13u) << 23u);
 	}
 }

@@ -19,6 +19,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 #include "bindings.glslh"
+#include "halved_rows.glslh"
 #include "matrix_fragments.glslh"
 #include "product_params.glslh"
 
@@ -49,7 +50,7 @@ void load_step(const uint step, const uint first_row, const uint n_columns) {
 	const uint k = (p - part) * PART_WEIGHTS + part_column(part);
 	[[unroll]] for (uint e = 0u; e < EIGHTS; e++) {
 		const uint column = min(e * 8u + gl_SubgroupInvocationID / 4u, n_columns - 1u);
-		const uint row_at = params.x / 4u + column * (params.width / 8u + 1u);
+		const uint row_at = halved_row(params.x, column, params.width) / 4u;
 		[[unroll]] for (uint q = 0u; q < 4u; q++) {
 			staged_x[e * 4u + q] = floatBitsToUint(work4[row_at + (k + q / 2u * RUN_STEP) / 8u + q % 2u]);
 		}
@@ -144,7 +145,7 @@ void main() {
 			[[unroll]] for (uint s = 0u; s < SUBGROUPS; s++) {
 				total += sums[s][column][i % ROWS];
 			}
-			const float scale = work[params.x + column * (params.width / 2u + 4u) + params.width / 2u];
+			const float scale = work[halved_scale(params.x, column, params.width)];
 			const uint at = column * params.height + row;
 			work[params.y + at] = with_residual(at, total * scale);
 		}

@@ -19,6 +19,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 #include "bindings.glslh"
+#include "halved_rows.glslh"
 #include "product_params.glslh"
 
 #include "dequant.glslh"
@@ -63,7 +64,7 @@ void load_tile(const uint first_row, const uint first_column, const uint n_colum
 			const uint p = min(first_part + quad / 4u, last_part);
 			const uint part = p % BLOCK_PARTS;
 			const uint k = (p - part) * PART_WEIGHTS + part_column(part) + (quad & 2u) / 2u * RUN_STEP + (quad & 1u) * 8u;
-			staged_x[u] = floatBitsToUint(work4[params.x / 4u + column * (params.width / 8u + 1u) + k / 8u]);
+			staged_x[u] = floatBitsToUint(work4[halved_row(params.x, column, params.width) / 4u + k / 8u]);
 		}
 	}
 }
@@ -143,9 +144,8 @@ void write_sums(const uint sums_at, const uint first_row, const uint first_colum
 		if (row < params.height && column < n_columns) {
 			const uint quad = sums_at + entry / 16u * SUM_STRIDE + entry % 16u / 4u;
 			const float sum = uintBitsToFloat(tile[quad][entry & 3u]);
-			const uint scale_at = params.x + column * (params.width / 2u + 4u) + params.width / 2u;
 			const uint at = column * params.height + row;
-			work[y + at] = with_residual(at, sum * work[scale_at]);
+			work[y + at] = with_residual(at, sum * work[halved_scale(params.x, column, params.width)]);
 		}
 	}
 }

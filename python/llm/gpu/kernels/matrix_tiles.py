@@ -38,10 +38,8 @@ class MatrixTile:
 
 @dataclass(frozen=True, slots=True)
 class FewTile:
-    """The same of matmul_few.comp, whose subgroups all compute the whole tile and share k; of all
-    columns that there are.
-
-    It needs lanes that have the elements which matrix_fragments.glslh says.
+    """What a group of matmul_few.comp computes: rows of all columns that there are, by subgroups
+    that share k. For lanes that have the elements which matrix_fragments.glslh says.
     """
 
     columns: int
