@@ -24,7 +24,9 @@
 #include "product_params.glslh"
 
 #include "dequant.glslh"
-#include "weight_halves.glslh"
+#include "eight_halves.glslh"
+#include "weight_parts.glslh"
+#include "weight_fragments.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -44,7 +46,7 @@ void load_step(const uint step, const uint first_row, const uint n_columns) {
 	const uint p = min(step * STEP_PARTS + gl_SubgroupInvocationID % 4u, n_parts - 1u);
 	[[unroll]] for (uint s = 0u; s < 2u; s++) {
 		const uint row = min(first_row + s * 8u + gl_SubgroupInvocationID / 4u, params.height - 1u);
-		staged[s] = load_part(row * (params.width / BLOCK_WEIGHTS), p);
+		staged[s] = load_part(params.planes, row * (params.width / BLOCK_WEIGHTS), p);
 	}
 	const uint part = p % BLOCK_PARTS;
 	const uint k = (p - part) * PART_WEIGHTS + part_column(part);
@@ -56,50 +58,6 @@ void load_step(const uint step, const uint first_row, const uint n_columns) {
 		}
 	}
 }
-
-// Four weights of a run, or as many zeros.
-#if FORMAT == 0 || FORMAT == 1
-
-#define RowScales bool
-
-RowScales scales_of(const PartWords words, const uint part, const bool is_part) {
-	return is_part;
-}
-
-f16vec2[2] weights_of(const PartWords words, const RowScales is_part, const uint part, const uint i, const uint run) {
-	const uvec4 quad = is_part ? words.halves[2u * run + i / 2u] : uvec4(0u);
-	return even_odd(quad[2u * (i & 1u)], quad[2u * (i & 1u) + 1u]);
-}
-
-#else
-
-struct RowScales {
-	f16vec2 scale;
-	f16vec2 offset;
-};
-
-RowScales scales_of(const PartWords words, const uint part, const bool is_part) {
-	const Scales found = part_scales(words.shared_bits, part);
-	return RowScales(f16vec2(is_part ? found.scale : vec2(0.0)), f16vec2(is_part ? found.offset : vec2(0.0)));
-}
-
-f16vec2[2] weights_of(const PartWords words, const RowScales scales, const uint part, const uint i, const uint run) {
-	uint bytes = quants_of_pair(words.shared_bits, part, i, words.low[i], words.high[i])[run];
-	int zero = ZERO;
-#if FORMAT == 8
-	bytes ^= 0x80808080u; // signed
-	zero += 128;
-#endif
-	const f16vec2 halves[2] = halves_of(bytes, zero);
-	const f16vec2 scale = f16vec2(scales.scale[run]);
-	if (!HAS_OFFSET) {
-		return f16vec2[2](scale * halves[0], scale * halves[1]);
-	}
-	const f16vec2 offset = f16vec2(scales.offset[run]);
-	return f16vec2[2](fma(scale, halves[0], offset), fma(scale, halves[1], offset));
-}
-
-#endif
 
 void main() {
 	const uint n_columns = state[params.count_at];

@@ -53,7 +53,7 @@ void load_tile(const uint first_row, const uint first_column, const uint n_colum
 		if (unit < WEIGHT_UNITS) {
 			const uint row = min(first_row + unit / TILE_PARTS, params.height - 1u);
 			const uint p = min(first_part + unit % TILE_PARTS, last_part);
-			staged_weights[u] = load_part(row * (params.width / BLOCK_WEIGHTS), p);
+			staged_weights[u] = load_part(params.planes, row * (params.width / BLOCK_WEIGHTS), p);
 		}
 	}
 	[[unroll]] for (uint u = 0u; u < staged_x.length(); u++) {

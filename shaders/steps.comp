@@ -40,10 +40,6 @@
 #include "state.glslh"
 #include "weight_types.glslh"
 
-layout(set = 0, binding = 8, std430) readonly buffer Steps {
-	uint steps[];
-};
-
 layout(local_size_x = GROUP_SIZE) in;
 
 layout(push_constant, std430) uniform Params {

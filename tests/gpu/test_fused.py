@@ -18,7 +18,7 @@ from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
-from llm.gpu.kernels.variants import STEPS_SUBGROUPS
+from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY
 from llm.gpu.steps import attention, fused
@@ -96,7 +96,7 @@ def test_small_heads(tmp_path: Path) -> None:
     """As small as steps take them, so that a subgroup has several cells at once."""
     device = open_device()
     assert device is not None
-    head_size = 2 * max(probe(device, "probe_subgroups"), STEPS_SUBGROUPS)
+    head_size = 2 * max(probe(device, "probe_subgroups"), RESIDENT_SUBGROUPS)
     path = write_tiny_llama(tmp_path / "tiny.gguf", head_size=head_size)
     model, reference = load(path), load(path, "reference")
     assert runs_steps(model)

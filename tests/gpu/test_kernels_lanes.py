@@ -12,7 +12,8 @@ from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.launches_products import plan_product
 from llm.gpu.kernels import shader_source
-from llm.gpu.kernels.variants import FORMAT_IDS, LANES_PARTS
+from llm.gpu.kernels.kernel import FORMAT_IDS
+from llm.gpu.kernels.variants import LANES_PARTS
 
 X = 4  # floats: addresses of x are multiples of 16 bytes
 RESIDUAL = 1 << 19

@@ -21,6 +21,7 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
+from llm.gpu.kernels.kernel import FORMAT_IDS
 from llm.gpu.kernels.matrix_tiles import (
     FEW_TILES,
     MATRIX_TILES,
@@ -30,7 +31,7 @@ from llm.gpu.kernels.matrix_tiles import (
     Tile,
 )
 from llm.gpu.kernels.shader_source import expand as expand_source
-from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS
+from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Activation
 
 X = 0  # floats

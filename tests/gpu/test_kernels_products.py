@@ -8,7 +8,7 @@ from support.weight_blocks import BY_NAME, constant_blocks, expand, random_block
 from llm.gpu import state
 from llm.gpu.dispatch.launches import embed_groups
 from llm.gpu.dispatch.launches_products import plan_product
-from llm.gpu.kernels.variants import FORMAT_IDS
+from llm.gpu.kernels.kernel import FORMAT_IDS
 
 X = 0
 RESIDUAL = 1 << 19  # floats

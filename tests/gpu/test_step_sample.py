@@ -9,7 +9,7 @@ from support.kernel_bench import KernelBench
 
 from llm.gpu import state
 from llm.gpu.kernels import variants
-from llm.gpu.kernels.variants import Kernel
+from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.program import largest
 from llm.gpu.sampler import (
     GREEDY,

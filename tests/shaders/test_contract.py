@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from llm.gpu import sampler, state
+from llm.gpu.kernels.kernel import PUSH_CONSTANT_LIMIT
+from llm.gpu.kernels.resident import SAMPLE_RESIDENT
 from llm.gpu.kernels.shader_source import INCLUDES, SHADERS, expand
-from llm.gpu.kernels.variants import KERNELS, PUSH_CONSTANT_LIMIT
+from llm.gpu.kernels.variants import KERNELS
 
 CODES = {"uvec4": "4I", "uvec2": "2I", "uint": "I", "float": "f"}
 SOURCES = sorted(path.name for path in SHADERS.glob("*.comp"))
 # Starts of the names of kernels for devices that a probe has shown to be fit.
 PROBED = (
+    "columns_",
     "steps",
     "probe_subgroups",
     "probe_fragments",
@@ -26,11 +29,15 @@ PROBED = (
     "attend_matrices_",
 )
 TEMPLATES = (
+    "attend_heads.glslh",
+    "column_tiles.glslh",
     "step_attend_heads.glslh",
     "step_embed.glslh",
     "step_float_rows.glslh",
     "step_forget.glslh",
     "step_rows.glslh",
+    "weight_fragments.glslh",
+    "weight_parts.glslh",
 )  # included several times
 FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
 
@@ -151,4 +158,4 @@ def test_bindings(name: str) -> None:
     assert [(binding, bool(readonly)) for binding, readonly in others] == [
         (str(binding), False) for binding in range(2, 8)
     ]
-    assert found[8:] == ([("8", "readonly ")] if name.startswith("steps") else [])
+    assert found[8:] == ([("8", "readonly ")] if name in SAMPLE_RESIDENT else [])

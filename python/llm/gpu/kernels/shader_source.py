@@ -8,7 +8,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from llm.gpu.kernels.variants import KERNELS, Kernel
+from llm.gpu.kernels.kernel import Kernel
+from llm.gpu.kernels.variants import KERNELS
 
 SHADERS = Path(__file__).resolve().parents[4] / "shaders"
 INCLUDES = SHADERS / "include"

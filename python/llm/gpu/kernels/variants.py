@@ -5,34 +5,11 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
+from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
-
-PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
-PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
-
-FORMAT_IDS = {"f32": 0, "f16": 1, "q5_0": 6, "q8_0": 8, "q4_k": 12, "q6_k": 14}
-
-Params = Mapping[str, str]  # name of a field -> its struct code: "4I", "I" or "f"
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    source: str  # file in shaders/
-    group_size: int  # threads in a group
-    params: Params  # in the order of the GLSL block
-    defines: Mapping[str, int | str] = field(default_factory=dict)  # besides GROUP_SIZE
-
-    @property
-    def struct_format(self) -> str:
-        """The Params block as a struct format, padded to whole 16 bytes."""
-        fields = "<" + "".join(self.params.values())
-        padding = -struct.calcsize(fields) % PUSH_CONSTANT_ALIGNMENT
-        return f"{fields}{padding}x"
-
+from llm.gpu.kernels.resident import SAMPLE_RESIDENT
 
 PRODUCT: Params = {
     "planes": "4I",
@@ -271,86 +248,7 @@ for _name, _id in FORMAT_IDS.items():
         )
 
 
-STEPS_SUBGROUPS = 16
-STEPS: Params = {
-    "n_steps": "I",
-    "first": "I",
-    "n_tokens": "I",
-    "spins": "I",
-    "best": "I",
-    "logits": "I",
-    "vocabulary": "I",
-    "maxima": "I",
-    "list": "I",
-    "places": "I",
-    "n_places": "I",
-}
-
-
-def steps_kernel(
-    *,
-    subgroup_size: int,
-    head_size: int,
-    group_heads: int,
-    together: int,
-    lane_cells: int,
-    input_size: int,
-    model_width: int,
-    formats: Iterable[str],
-    has_integer_dot: bool,
-    cases: Sequence[str],
-) -> Kernel:
-    """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
-    defines: dict[str, int | str] = {
-        "SUBGROUP_SIZE": subgroup_size,
-        "HEAD_SIZE": head_size,
-        "GROUP_HEADS": group_heads,
-        "TOGETHER": together,
-        "LANE_CELLS": lane_cells,
-        "INPUT_SIZE": input_size,
-        "MODEL_WIDTH": model_width,
-        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
-        **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
-        "STEP_CASES": " ".join(
-            f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
-        ),
-    }
-    return Kernel("steps.comp", STEPS_SUBGROUPS * subgroup_size, STEPS, defines)
-
-
-# Its sizes and cases are a model's; these stand for all in tests.
-STEP_CASES = (
-    "attend_apart(position, 1u, false, false, 128u, true);",
-    "attend_together(position, 8u, true, true, 64u, false);",
-    "join_parts(4u);",
-    *(
-        f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
-        "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
-        f"multiply_{name}(share_0, 1u, 0.5, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
-        "plain_input(2048u); gated_input(2048u, 0u); "
-        "const float scale = normed_input(640u, INPUT_ADD); "
-        "const Share share_1 = next_share(1u, 3u, false); "
-        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BEST, 0u, false, best); "
-        "leave_best(best);"
-        for name in FORMAT_IDS
-    ),
-    "take_best();",
-    "list_samples();",
-    "draw_sample();",
-)
-for _name, _dot in (("steps", True), ("steps_plain", False)):
-    KERNELS[_name] = steps_kernel(
-        subgroup_size=32,
-        head_size=256,
-        group_heads=4,
-        together=2,
-        lane_cells=2,
-        input_size=2048,
-        model_width=640,
-        formats=FORMAT_IDS,
-        has_integer_dot=_dot,
-        cases=STEP_CASES,
-    )
+KERNELS.update(SAMPLE_RESIDENT)
 
 
 def add_attend_tile(tile: AttendTile) -> str:

@@ -5,7 +5,7 @@ buffers. Prompts, and models or devices that the steps do not fit, run an operat
 """
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -15,11 +15,13 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.files.gguf import GgufFile
 from llm.gpu import state
+from llm.gpu.columns.passes import COLUMNS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import WORD, DispatchExecutor
+from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
-from llm.gpu.kernels.variants import Kernel, pack_params
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import Batch, Floats, Program, not_finite
@@ -34,6 +36,7 @@ from llm.gpu.steps.tags import NO_PLACES, Places
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
 ALONE, TOKENS, DRAWN_TOKENS = "steps alone", "tokens", "drawn tokens"  # tables of steps
+COLUMN_PASS = "a pass of columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class FusedExecutor(DispatchExecutor):
         self._steps: list[Step] = []
         self._far_steps: list[Step] = []  # for positions from `_far_from` on
         self._far_from = sys.maxsize
+        self._passes: ColumnPasses | None = None
         self._lists: list[StepList] = []  # a token's steps with each of the picks, then far ones
 
     @classmethod
@@ -91,6 +95,10 @@ class FusedExecutor(DispatchExecutor):
 
     def run(self, batch: Batch) -> None:
         self._catch_up()
+        found = self._pass_of(batch)
+        if found is not None:
+            self._play_pass(batch, found)
+            return
         if not self._groups or not len(batch.tokens) == len(batch.outputs) == 1:
             super().run(batch)
             return
@@ -128,7 +136,19 @@ class FusedExecutor(DispatchExecutor):
         if kernel is not None:
             self._source = f"steps {sorted(kernel.defines.items())}", expand_kernel(kernel)
             self._device.compile(*self._source)  # the longest of all
-        return super()._start_kernels()
+        names = super()._start_kernels()
+        if kernel is not None:
+            self._passes = self._start_passes()  # the first token does not need them
+        return names
+
+    def _start_passes(self) -> ColumnPasses:
+        assert self._sizes is not None
+        outputs = self._program.max_outputs
+        passes = ColumnPasses(
+            self._device, self._sizes, lambda rows: self._tape(rows, outputs), self._scratch
+        )
+        passes.start(self._program.max_rows)
+        return passes
 
     def _kernel(self) -> Kernel | None:
         """The kernel that runs the steps, which are then known; None where the device has none."""
@@ -168,6 +188,7 @@ class FusedExecutor(DispatchExecutor):
 
     def _drop_steps(self) -> None:
         """Operations only, from here on."""
+        self._drop_passes()
         self._free_lists()
         self._groups = 0
 
@@ -230,9 +251,49 @@ class FusedExecutor(DispatchExecutor):
         data = self._device.staging(words.nbytes)
         data.view()[:] = words.tobytes()
         self._device.write(buffer, 0, data, words.nbytes)
+        return StepList(buffer, self._bind(buffer, self._shader), len(words))
+
+    def _bind(self, steps: Any, shader: Any) -> Any:
+        """The uniform set for a kernel that runs the steps in that buffer."""
         shard = self._shards[0]
-        bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, buffer]
-        return StepList(buffer, self._device.uniform_set(bindings, self._shader), len(words))
+        bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, steps]
+        return self._device.uniform_set(bindings, shader)
+
+    def _drop_passes(self) -> None:
+        for key in [key for key in self._tables if key[0] == COLUMN_PASS]:
+            del self._tables[key]
+        if self._passes is not None:
+            self._passes.drop()
+
+    def close(self) -> None:
+        self._drop_passes()
+        super().close()
+
+    def _pass_of(self, batch: Batch) -> ColumnPass | None:
+        rows = self._recorded_for(batch)[0]
+        is_fit = self._groups > 0 and len(batch.tokens) > 1 and bool(batch.outputs)
+        if self._passes is None or not is_fit or rows not in COLUMNS:
+            return None
+        return self._passes.find(rows, self._locate, self._bind, self._reside)
+
+    def _reside(self, _barriers: Callable[[int], Row]) -> int:
+        """How many groups of a kernel meet at barriers; 0: each of its steps is a dispatch."""
+        return 0
+
+    def _play_pass(self, batch: Batch, found: ColumnPass) -> None:
+        rows, outputs = self._recorded_for(batch)
+        self._logits = self._tape(rows, outputs).logits
+        self._write_state(batch)
+        key = (COLUMN_PASS, rows, outputs)
+        table = self._tables.get(key)
+        if table is None:
+            before, after = (
+                self._rows_of(self._lowering.lower(operations))
+                for operations in (found.layers.before, found.layers.after)
+            )
+            ordered = [(*after[0][:-1], True), *after[1:]]
+            table = self._tables[key] = self._device.table([*before, *found.rows, *ordered])
+        self._device.play(table)
 
     def _play_steps(self, is_far: bool) -> None:
         key = (ALONE, 1, int(is_far))

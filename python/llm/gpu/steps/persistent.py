@@ -6,10 +6,12 @@ megakernel for Llama-1B.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from llm.gpu import state
+from llm.gpu.columns.passes import PROBE_STEPS, Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.penalties import Penalties
@@ -22,7 +24,6 @@ from llm.gpu.steps.residency import resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Step
 from llm.gpu.steps.tags import tag_steps
 
-PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
 TOKENS_A_SUBMIT = 128  # at most
@@ -40,21 +41,24 @@ class PersistentExecutor(FusedExecutor):
         self._is_resident = False
         self._batch = Batch((), (), ())
         self._is_settled = True  # nothing of the last run can still go wrong
+        self._has_pick = False  # the last run left the likeliest token
 
     def run(self, batch: Batch) -> None:
         self._catch_up()
         self._batch = batch
-        self._is_settled = not (self._is_resident and len(batch.tokens) == len(batch.outputs) == 1)
-        if self._is_settled:
-            super().run(batch)
-        else:
+        self._has_pick = self._is_resident and len(batch.tokens) == len(batch.outputs) == 1
+        found = self._pass_of(batch)
+        self._is_settled = not (self._has_pick or (found is not None and found.is_resident))
+        if self._has_pick:
             self._logits = self._tape(1, 1).logits
             self._write_state(batch)
             self._play_tokens(1, batch.positions[0], draws=False)
+        else:
+            super().run(batch)
 
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         is_plain = penalties is None or penalties.changes_nothing
-        if not self._is_settled and k == 1 and is_plain:
+        if self._has_pick and not self._is_settled and k == 1 and is_plain:
             try:
                 return self._read_tokens(1)
             except _GaveUpError:
@@ -126,12 +130,18 @@ class PersistentExecutor(FusedExecutor):
     def _fall_back(self) -> None:
         """The groups did not run together after all: from here on one dispatch a step."""
         self._is_resident = False
+        self._drop_passes()
         self._use_groups(self._groups)  # without tags
         self.name, self.ahead = DispatchExecutor.name, DispatchExecutor.ahead
 
     def _drop_steps(self) -> None:
         super()._drop_steps()
         self._is_resident = False
+
+    def _reside(self, barriers: Callable[[int], Row]) -> int:
+        if not self._is_resident:
+            return 0
+        return resident_groups(lambda groups: self._meet(barriers(groups), groups))
 
     def _play_tokens(self, n_tokens: int, position: int, *, draws: bool) -> None:
         is_far = self._is_far(position)
@@ -149,7 +159,9 @@ class PersistentExecutor(FusedExecutor):
         if not self._groups:
             return
         steps = self._upload_steps(nothing_steps(PROBE_STEPS))
-        groups = resident_groups(lambda groups: self._meet(steps, groups))
+        groups = resident_groups(
+            lambda groups: self._meet(self._row_of(steps, 1, groups, PROBE_SPINS), groups)
+        )
         self._device.free(steps.buffer)
         if groups == 0:
             return
@@ -167,9 +179,9 @@ class PersistentExecutor(FusedExecutor):
         places = tag_steps(steps, packed[: len(steps)], copies, self._grid, self._groups)
         return replace(super()._list_of(steps, packed), places=places)
 
-    def _meet(self, steps: StepList, groups: int) -> bool:
+    def _meet(self, row: tuple[Any, ...], groups: int) -> bool:
+        """Whether so many groups met at each of PROBE_STEPS barriers."""
         self._write_state(Batch([0], [0], [0]))
-        row = self._row_of(steps, 1, groups, PROBE_SPINS)
         self._device.play(self._device.table([row]))
         words = self._read_state()
         return not words[state.GAVE_UP] and int(words[state.ARRIVALS]) == PROBE_STEPS * groups

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from llm.gpu.kernels.variants import STEPS_SUBGROUPS, Kernel, steps_kernel
+from llm.gpu.kernels.kernel import Kernel
+from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS, steps_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.steps.attention import heads_together, lane_cells
@@ -77,7 +78,7 @@ class StepSizes:
         if (
             subgroup_size < 8
             or self.head_size & (self.head_size - 1)
-            or self.head_size < 2 * max(subgroup_size, STEPS_SUBGROUPS)
+            or self.head_size < 2 * max(subgroup_size, RESIDENT_SUBGROUPS)
         ):
             return None
         kernel = steps_kernel(
@@ -96,8 +97,10 @@ class StepSizes:
 
     def _shared_bytes(self, subgroup_size: int) -> int:
         runs = -(-self.longest_input // 128) * 8
-        pool = 16 * max(2 * runs, STEPS_SUBGROUPS * self.head_size // 4, self.longest_normed // 4)
-        floats_of_head = self.head_size + 2 * STEPS_SUBGROUPS
+        pool = 16 * max(
+            2 * runs, RESIDENT_SUBGROUPS * self.head_size // 4, self.longest_normed // 4
+        )
+        floats_of_head = self.head_size + 2 * RESIDENT_SUBGROUPS
         heads = heads_together(self.group_heads) * 4 * floats_of_head
         cell = 4 * self.head_size
         return pool + 8 * runs + heads + cell + SMALL_SHARED

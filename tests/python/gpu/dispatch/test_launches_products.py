@@ -8,13 +8,14 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
+from llm.gpu.kernels.kernel import FORMAT_IDS
 from llm.gpu.kernels.matrix_tiles import (
     FEW_TILES,
     MATRIX_TILES,
     SMALL_MATRIX_TILES,
     MatrixTile,
 )
-from llm.gpu.kernels.variants import FORMAT_IDS, KERNELS, MATMUL_ROWS_ROWS
+from llm.gpu.kernels.variants import KERNELS, MATMUL_ROWS_ROWS
 
 
 @pytest.mark.parametrize("columns", [1, 2, 8, 9, 16, 17, 256])

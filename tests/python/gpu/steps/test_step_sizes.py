@@ -6,8 +6,8 @@ import pytest
 from support.glsl_constants import shared_bytes
 
 from llm.files.formats import FORMATS
+from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS
 from llm.gpu.kernels.shader_source import expand_kernel
-from llm.gpu.kernels.variants import STEPS_SUBGROUPS
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.steps.fusion import NoStepError
@@ -117,7 +117,7 @@ def test_kernel(has_integer_dot: bool) -> None:
     sizes = StepSizes(tape_of([(6, 2, 64)], width=320, feed_forward=800))
     kernel = sizes.kernel(16, PLENTY, CASES, has_integer_dot=has_integer_dot)
     assert kernel is not None
-    assert kernel.group_size == STEPS_SUBGROUPS * 16
+    assert kernel.group_size == RESIDENT_SUBGROUPS * 16
     defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "GROUP_HEADS": 3, "INPUT_SIZE": 800}
     defines |= {"TOGETHER": 2, "LANE_CELLS": 4}
     defines |= {"MODEL_WIDTH": 320, "USE_Q8_0": 1, "USE_Q4_K": 1, "USE_F16": 1}

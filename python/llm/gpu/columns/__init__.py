@@ -1,0 +1,1 @@
+"""Passes of a few tokens, whose layers run in one dispatch."""

@@ -1,0 +1,164 @@
+"""A tape of a few rows -> the steps of the columns kernel.
+
+Its layers become steps; what stands before them (the embedding) and after them (the head)
+stays a list of operations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, ColumnStep
+from llm.gpu.columns.words import MAX_SEGMENTS
+from llm.gpu.operations import (
+    Attend,
+    CacheStore,
+    Embed,
+    GatedUnit,
+    MatMul,
+    Operation,
+    RMSNorm,
+    Rotate,
+    SelectRows,
+    Tensor,
+)
+from llm.gpu.steps.fusion import NoStepError
+from llm.gpu.steps.packing import ceil_div
+from llm.gpu.tape import Tape
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayers:
+    """How a tape runs: operations, then steps, then operations."""
+
+    before: Sequence[Operation]
+    steps: Sequence[ColumnStep]
+    after: Sequence[Operation]
+
+    @property
+    def products(self) -> list[ColumnProduct]:
+        return [step for step in self.steps if isinstance(step, ColumnProduct)]
+
+    @property
+    def whole_steps(self) -> int:
+        """Of 128 k, the most that a group needs at once: with a norm, or a gate, all of x."""
+        whole = [step for step in self.products if step.norm or step.activation is not None]
+        return max(step.k_steps for step in whole)
+
+    @property
+    def most_sets(self) -> int:
+        return max(step.sets for step in self.products)
+
+    def is_beside(self, number: int) -> bool:
+        """Whether a step needs nothing of the one before it."""
+        before = self.steps[number - 1] if number else None
+        return isinstance(before, ColumnProduct) and before.stays
+
+    def part_floats(self, group_steps: int, columns: int) -> int:
+        """Of the sums that sets of groups leave, which keep so many steps of each column."""
+        return max(
+            ceil_div(step.k_steps, group_steps) * columns * max(w.rows for w in step.weights)
+            for step in self.products
+        )
+
+    def share_k(self, group_steps: int, parts: int) -> "ColumnLayers":
+        """The same where a group keeps so many steps of a column, and the sums of several sets of
+        groups are left from float `parts` on. Raises NoStepError where that does not do."""
+        steps: list[ColumnStep] = []
+        for number, step in enumerate(self.steps):
+            steps.append(step)
+            if not isinstance(step, ColumnProduct):
+                continue
+            step.sets = ceil_div(step.k_steps, group_steps)
+            if step.sets == 1:
+                continue
+            step.parts = parts
+            after = self.steps[number + 1] if number + 1 < len(self.steps) else None
+            if step.adds:
+                steps.append(ColumnAdd(step.outputs[0], parts, step.sets))
+            elif isinstance(after, ColumnAdd) and [after.parts] == [y.offset for y in step.outputs]:
+                after.parts, after.sets = parts, step.sets
+            else:
+                raise NoStepError("a product of long rows whose sums nothing adds")
+        return ColumnLayers(self.before, steps, self.after)
+
+
+def fuse_columns(tape: Tape) -> ColumnLayers:
+    """Raises NoStepError at an operation that fits no step."""
+    return _Fusion(tape).layers()
+
+
+@dataclass(slots=True)
+class _Fusion:
+    tape: Tape
+    at: int = 0  # the next operation
+    steps: list[ColumnStep] = field(default_factory=list)
+
+    def layers(self) -> ColumnLayers:
+        operations = self.tape.operations
+        first = self._next()
+        if not isinstance(first, Embed):
+            raise NoStepError("a tape that does not begin with an embedding")
+        stream = first.y
+        self.at = 1
+        while (op := self._next()) is not None and not isinstance(op, SelectRows):
+            if isinstance(op, Rotate):
+                self._take_heads()
+            elif isinstance(op, RMSNorm) and op.residual is None and op.x == stream:
+                self.at += 1
+                self._take_products(ColumnProduct(stream, [], [], op.weight, op.eps), op.y, stream)
+            elif isinstance(op, RMSNorm) and op.residual == op.y == stream:
+                self.at += 1
+                self.steps.append(ColumnAdd(stream, op.x.offset, 1, op.weight, op.eps))
+            elif isinstance(op, MatMul) and op.x != stream:
+                self._take_products(ColumnProduct(op.x, [], []), op.x, stream)
+            else:
+                raise NoStepError(f"no step does {type(op).__name__} here")
+        return ColumnLayers(operations[:1], self.steps, operations[self.at :])
+
+    def _next(self) -> Operation | None:
+        return self.tape.operations[self.at] if self.at < len(self.tape.operations) else None
+
+    def _take_products(self, product: ColumnProduct, x: Tensor, stream: Tensor) -> None:
+        while isinstance(op := self._next(), MatMul) and op.x == x:
+            if op.residual is not None:
+                if not op.residual == op.y == stream or product.norm is not None:
+                    raise NoStepError("a product with a residual adds to the residual stream")
+                product.adds = True
+            product.weights.append(op.weight)
+            product.outputs.append(op.y)
+            self.at += 1
+        count = len(product.weights)
+        if not 1 <= count <= MAX_SEGMENTS or (product.adds and count > 1):
+            raise NoStepError(f"{count} products of one input")
+        gate = self._take_gate(op, product) if isinstance(op, GatedUnit) else []
+        runs = product.of_one_format()
+        for run in runs[:-1]:
+            run.stays = True
+        self.steps += [*runs, *gate]
+
+    def _take_gate(self, unit: GatedUnit, product: ColumnProduct) -> list[ColumnStep]:
+        """The step that follows, where the two products are not of one format."""
+        if [unit.gate, unit.up] != product.outputs or unit.y != unit.gate:
+            raise NoStepError("a gated unit should follow its two products, in place")
+        self.at += 1
+        if product.weights[0].format != product.weights[1].format:
+            return [ColumnGate(unit)]
+        product.activation = unit.activation
+        return []
+
+    def _take_heads(self) -> None:
+        four = self.tape.operations[self.at : self.at + 4]
+        if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
+            raise NoStepError("attention should be two rotations, a store and the sums")
+        q, k, store, attend = four
+        assert isinstance(q, Rotate)
+        assert isinstance(k, Rotate)
+        assert isinstance(store, CacheStore)
+        assert isinstance(attend, Attend)
+        if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
+            raise NoStepError("attention should be of the queries, keys and cells before it")
+        if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
+            raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+        for attends in (False, True):
+            self.steps.append(ColumnHeads(q, k, store, attend, attends))
+        self.at += 4

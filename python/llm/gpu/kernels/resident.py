@@ -1,0 +1,138 @@
+"""Kernels whose groups stay resident and run a list of steps. Their sizes are a model's."""
+
+from collections.abc import Iterable, Sequence
+
+from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
+
+RESIDENT_SUBGROUPS = 16  # of a group
+MATRIX_LANES = 32  # of a subgroup that multiplies matrices
+
+STEPS: Params = {
+    "n_steps": "I",
+    "first": "I",
+    "n_tokens": "I",
+    "spins": "I",
+    "best": "I",
+    "logits": "I",
+    "vocabulary": "I",
+    "maxima": "I",
+    "list": "I",
+    "places": "I",
+    "n_places": "I",
+}
+
+
+def steps_kernel(
+    *,
+    subgroup_size: int,
+    head_size: int,
+    group_heads: int,
+    together: int,
+    lane_cells: int,
+    input_size: int,
+    model_width: int,
+    formats: Iterable[str],
+    has_integer_dot: bool,
+    cases: Sequence[str],
+) -> Kernel:
+    """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
+    defines: dict[str, int | str] = {
+        "SUBGROUP_SIZE": subgroup_size,
+        "HEAD_SIZE": head_size,
+        "GROUP_HEADS": group_heads,
+        "TOGETHER": together,
+        "LANE_CELLS": lane_cells,
+        "INPUT_SIZE": input_size,
+        "MODEL_WIDTH": model_width,
+        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+        **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
+        "STEP_CASES": " ".join(
+            f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
+        ),
+    }
+    return Kernel("steps.comp", RESIDENT_SUBGROUPS * subgroup_size, STEPS, defines)
+
+
+COLUMNS: Params = {"first": "I", "end": "I", "spins": "I"}
+
+
+def columns_kernel(
+    *,
+    columns: int,
+    slice_steps: int,
+    subgroup_size: int,
+    head_size: int,
+    group_heads: int,
+    together: int,
+    lane_cells: int,
+    formats: Iterable[str],
+) -> Kernel:
+    """The kernel that runs a model's layers for a pass of up to `columns` tokens."""
+    defines = {
+        "SUBGROUP_SIZE": subgroup_size,
+        "COLUMNS": columns,
+        "SLICE_STEPS": slice_steps,
+        "HEAD_SIZE": head_size,
+        "GROUP_HEADS": group_heads,
+        "TOGETHER": together,
+        "LANE_CELLS": lane_cells,
+        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+    }
+    return Kernel("columns.comp", RESIDENT_SUBGROUPS * subgroup_size, COLUMNS, defines)
+
+
+def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, together: int) -> int:
+    """Shared memory of that kernel."""
+    teams = RESIDENT_SUBGROUPS * subgroup_size // MATRIX_LANES
+    sums = 4 * 32 * teams * 20  # of 32 columns of tiles, see column_product.glslh
+    pool = max(sums, 4 * RESIDENT_SUBGROUPS * head_size)
+    scales = 2 * 4 * teams * columns
+    heads = together * (4 * head_size + 8 * RESIDENT_SUBGROUPS)
+    return pool + scales + heads + 4 * RESIDENT_SUBGROUPS + 3 * 4 * 64 + 4
+
+
+# Its sizes and cases are a model's; these stand for all in tests.
+STEP_CASES = (
+    "attend_apart(position, 1u, false, false, 128u, true);",
+    "attend_together(position, 8u, true, true, 64u, false);",
+    "join_parts(4u);",
+    *(
+        f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
+        "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
+        f"multiply_{name}(share_0, 1u, 0.5, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
+        "plain_input(2048u); gated_input(2048u, 0u); "
+        "const float scale = normed_input(640u, INPUT_ADD); "
+        "const Share share_1 = next_share(1u, 3u, false); "
+        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BEST, 0u, false, best); "
+        "leave_best(best);"
+        for name in FORMAT_IDS
+    ),
+    "take_best();",
+    "list_samples();",
+    "draw_sample();",
+)
+SAMPLE_RESIDENT = {}
+for _name, _dot in (("steps", True), ("steps_plain", False)):
+    SAMPLE_RESIDENT[_name] = steps_kernel(
+        subgroup_size=32,
+        head_size=256,
+        group_heads=4,
+        together=2,
+        lane_cells=2,
+        input_size=2048,
+        model_width=640,
+        formats=FORMAT_IDS,
+        has_integer_dot=_dot,
+        cases=STEP_CASES,
+    )
+for _columns in (8, 16):
+    SAMPLE_RESIDENT[f"columns_{_columns}"] = columns_kernel(
+        columns=_columns,
+        slice_steps=2,
+        subgroup_size=MATRIX_LANES,
+        head_size=256,
+        group_heads=4,
+        together=2,
+        lane_cells=2,
+        formats=FORMAT_IDS,
+    )

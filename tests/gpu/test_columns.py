@@ -1,0 +1,139 @@
+"""Passes of a few tokens in one dispatch give what the reference gives.
+
+Software drivers run the kernel with its matrices written out, on one group.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.loading import finish
+from support.plain_fragments import plain_teams
+from support.random_model import VOCABULARY
+from support.tiny_models import TINY_MODELS, error
+
+from llm.generate.model import Model, load_model
+from llm.gpu.columns import passes
+from llm.gpu.columns.passes import ColumnPasses
+from llm.gpu.device.matrices import has_fragments
+from llm.gpu.device.probes import probe
+from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.kernels.kernel import Kernel
+from llm.gpu.kernels.shader_source import expand_kernel
+from llm.gpu.steps import fused, persistent
+from llm.gpu.steps.fused import FusedExecutor
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
+# Of the largest logit: weights and inputs are rounded to float16, as in test_matrices.py; a wrong
+# scale, row or cell moves logits by 1e-1.
+TOLERANCE = 5e-2
+TYPICAL = 1e-2
+
+
+def plain(kernel: Kernel) -> str:
+    return plain_teams(expand_kernel(kernel))
+
+
+@pytest.fixture(autouse=True)
+def with_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU of few groups, which software drivers are taken for."""
+    device = open_device()
+    assert device is not None
+    if device.is_cpu:
+        monkeypatch.setattr(persistent, "resident_groups", lambda _meet: 1)
+    monkeypatch.setattr(device, "is_cpu", False)
+    monkeypatch.setattr(passes, "APART_GROUPS", 5)
+    if not has_fragments(device):
+        monkeypatch.setattr(passes, "has_fragments", lambda _device: True)
+        monkeypatch.setattr(passes, "SUBGROUP_SIZE", probe(device, "probe_subgroups"))
+        monkeypatch.setattr(passes, "expand_kernel", plain)
+
+
+@pytest.fixture
+def eight_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most, as each kernel takes seconds to compile on software drivers."""
+    for module in (passes, fused):
+        monkeypatch.setattr(module, "COLUMNS", (8,))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return TINY_MODELS["llama, Q4_K_M"](tmp_path / "tiny.gguf")
+
+
+def load(path: Path, executor: str) -> Model:
+    model = finish(load_model(str(path), executor=executor, context_length=96))
+    assert model.executor == executor
+    for name in kernels_of(model):
+        assert device_of(model).is_compiled(name, 60.0)
+    return model
+
+
+def runner_of(model: Model) -> FusedExecutor:
+    assert isinstance(model._executor, FusedExecutor)
+    return model._executor
+
+
+def passes_of(model: Model) -> ColumnPasses:
+    found = runner_of(model)._passes
+    assert found is not None
+    return found
+
+
+def kernels_of(model: Model) -> list[str]:
+    return [name for name, _ in passes_of(model)._sources.values()]
+
+
+def device_of(model: Model) -> RenderingDevice:
+    return runner_of(model)._device
+
+
+def check(model: Model, path: Path, counts: Sequence[int]) -> None:
+    """Passes of so many tokens, one after the other, each with logits."""
+    reference = finish(load_model(str(path), executor="reference", context_length=96))
+    errors = []
+    position = 0
+    for count in counts:
+        ids = PROMPT[position : position + count]
+        for executor in (model, reference):
+            executor.forward(ids, position, [count - 1])
+        errors.append(error(model.logits(), reference.logits()))
+        position += count
+    assert max(errors) < TOLERANCE
+    assert np.median(errors) < TYPICAL
+
+
+@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+@pytest.mark.usefixtures("eight_columns")
+def test_models(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    """From the first cell on, beyond the window, with all columns and with some; each step apart,
+    in sets of groups where rows are long."""
+    path = write(tmp_path / "tiny.gguf")
+    model = load(path, "dispatch")
+    check(model, path, [8, 2, 7, 8, 5, 3, 8])
+    made = passes_of(model)._passes[8]
+    assert made is not None
+    assert not made.is_resident
+    assert len(made.rows) == len(made.layers.steps)
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+def test_all_steps_in_a_dispatch(tmp_path: Path) -> None:
+    """With barriers between them."""
+    path = TINY_MODELS["gemma, an input of 13 blocks"](tmp_path / "tiny.gguf")
+    model = load(path, "persistent")
+    check(model, path, [8, 2, 7])
+    made = passes_of(model)._passes[8]
+    assert made is not None
+    assert made.is_resident
+    assert len(made.rows) == 1
+    model.close()
+
+
+def test_sixteen_columns(path: Path) -> None:
+    model = load(path, "dispatch")
+    check(model, path, [16, 9, 8, 13])
+    assert all(passes_of(model)._passes[columns] for columns in (8, 16))
+    model.close()

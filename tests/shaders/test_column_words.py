@@ -1,0 +1,56 @@
+"""Python packs the steps of columns.comp where the kernel looks for their words."""
+
+from support.glsl_constants import constants
+
+from llm.gpu.columns import words
+from llm.gpu.kernels.shader_source import INCLUDES
+
+
+def test_names_and_numbers() -> None:
+    glsl = constants((INCLUDES / "column_words.glslh").read_text(encoding="ascii"))
+    python = {name: value for name, value in vars(words).items() if name.isupper()}
+    assert glsl == python
+
+
+def test_words_of_a_step_do_not_overlap() -> None:
+    product = (
+        (words.STEP_KIND, 1),
+        (words.STEP_X, 1),
+        (words.STEP_WIDTH, 1),
+        (words.STEP_OUTPUT, 1),
+        (words.STEP_ACTIVATION, 1),
+        (words.STEP_EPS, 1),
+        (words.STEP_NORM, 2),
+        (words.STEP_SETS, 1),
+        (words.STEP_PARTS, 1),
+        (words.STEP_TILES, 1),
+        (words.STEP_SEGMENT, words.MAX_SEGMENTS * words.SEGMENT_WORDS),
+        (words.STEP_FIRST_GROUP, 1),
+        (words.STEP_GROUPS, 1),
+        (words.STEP_STAYS, 1),
+    )
+    heads = (
+        (words.STEP_KIND, 1),
+        (words.STEP_Q, 1),
+        (words.STEP_K, 1),
+        (words.STEP_V, 1),
+        (words.STEP_SCALE, 1),
+        (words.STEP_EPS, 1),
+        (words.STEP_Q_NORM, 2),
+        (words.STEP_K_NORM, 2),
+        (words.STEP_TABLE, 2),
+        (words.STEP_K_CACHE, 1),
+        (words.STEP_V_CACHE, 1),
+        (words.STEP_OUT, 1),
+        (words.STEP_WINDOW, 1),
+        (words.STEP_KV_HEADS, 1),
+        (words.STEP_TURNED, 1),
+        (words.STEP_IS_ADJACENT, 1),
+    )
+    for fields in (product, heads):
+        end = 0
+        for start, size in fields:
+            assert start >= end
+            end = start + size
+        assert end <= words.STEP_WORDS
+    assert words.SEGMENT_PLANES + 8 <= words.SEGMENT_WORDS
