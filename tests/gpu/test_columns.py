@@ -13,6 +13,7 @@ from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
 from support.tiny_models import TINY_MODELS, error
 
+from llm.errors import DeviceError, DeviceMemoryError
 from llm.generate.model import Model, load_model
 from llm.gpu.columns import passes
 from llm.gpu.columns.passes import ColumnPasses
@@ -21,8 +22,11 @@ from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
+from llm.gpu.kernels.variants import pack_params
+from llm.gpu.program import Batch
 from llm.gpu.steps import fused, persistent
 from llm.gpu.steps.fused import FusedExecutor
+from llm.gpu.steps.residency import MOST_GROUPS
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 # Of the largest logit: weights and inputs are rounded to float16, as in test_matrices.py; a wrong
@@ -129,6 +133,62 @@ def test_all_steps_in_a_dispatch(tmp_path: Path) -> None:
     assert made is not None
     assert made.is_resident
     assert len(made.rows) == 1
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+def test_many_cells(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations run where a token sees many."""
+    monkeypatch.setattr(fused, "MOST_CELLS", 12)
+    model = load(path, "dispatch")
+    check(model, path, [8, 5])
+    batches = [Batch([1] * 8, range(start, start + 8), [7]) for start in (0, 4, 5, 40)]
+    found = [runner_of(model)._pass_of(batch) is not None for batch in batches]
+    assert found == [True, True, False, False]
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+@pytest.mark.parametrize("fails", ["drivers", "memory"])
+def test_without_a_pass(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    """Operations run where a driver refuses the kernel, or there is no memory for its steps."""
+    model = load(path, "dispatch")
+    device = device_of(model)
+    kernels = kernels_of(model)
+    pipeline, buffer = device.pipeline, device.buffer
+
+    def refused(name: str, glsl: str) -> object:
+        if name in kernels:
+            raise DeviceError("the driver refuses the kernel")
+        return pipeline(name, glsl)
+
+    def full(size: int, what: str, *, addressed: bool = False) -> object:
+        if "steps" in what:
+            raise DeviceMemoryError("no memory")
+        return buffer(size, what, addressed=addressed)
+
+    if fails == "drivers":
+        monkeypatch.setattr(device, "pipeline", refused)
+    else:
+        monkeypatch.setattr(device, "buffer", full)
+    check(model, path, [8, 5])
+    assert passes_of(model)._passes == {8: None}
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+def test_groups_that_do_not_meet(tmp_path: Path) -> None:
+    """A pass whose groups gave up runs again as operations, and no other one is begun that way."""
+    path = TINY_MODELS["gemma, an input of 13 blocks"](tmp_path / "tiny.gguf")
+    model = load(path, "persistent")
+    check(model, path, [8])
+    made = passes_of(model)._passes[8]
+    assert made is not None
+    impatient = pack_params("columns_8", first=0, end=len(made.layers.steps), spins=1000)
+    made.rows[0] = (*made.rows[0][:2], impatient, (2 * MOST_GROUPS, 1, 1), True)
+    runner_of(model)._tables.clear()
+    check(model, path, [8, 7])
+    assert model.executor != "persistent"
     model.close()
 
 

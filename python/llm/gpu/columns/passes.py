@@ -32,6 +32,7 @@ from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.tape import Tape
 
 SUBGROUP_SIZE = MATRIX_LANES  # threads; software drivers have others
+MOST_CELLS = 2048  # that a token sees: operations share more among more groups
 COLUMNS = (8, 16)  # of the kernels: rows that a tape is recorded for
 MOST_SLICE = {8: 4, 16: 2}  # steps of k that a team can keep of so many columns in registers
 PROBE_STEPS = 8

@@ -15,7 +15,7 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.files.gguf import GgufFile
 from llm.gpu import state
-from llm.gpu.columns.passes import COLUMNS, ColumnPass, ColumnPasses, Row
+from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import WORD, DispatchExecutor
@@ -273,6 +273,8 @@ class FusedExecutor(DispatchExecutor):
         rows = self._recorded_for(batch)[0]
         is_fit = self._groups > 0 and len(batch.tokens) > 1 and bool(batch.outputs)
         if self._passes is None or not is_fit or rows not in COLUMNS:
+            return None
+        if max(batch.positions) >= MOST_CELLS:
             return None
         return self._passes.find(rows, self._locate, self._bind, self._reside)
 
