@@ -11,6 +11,7 @@ import pytest
 from support.loading import finish
 from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
+from support.tiny_llama import write_tiny_llama
 from support.tiny_models import TINY_MODELS, error
 
 from llm.errors import DeviceError, DeviceMemoryError
@@ -120,6 +121,16 @@ def test_models(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     assert made is not None
     assert not made.is_resident
     assert len(made.rows) == len(made.layers.steps)
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+def test_two_steps_of_a_slice(tmp_path: Path) -> None:
+    """Where a device has few teams of lanes: some have only one step, or none."""
+    path = write_tiny_llama(tmp_path / "tiny.gguf", width=608)
+    model = load(path, "dispatch")
+    check(model, path, [8, 2, 7])
+    assert passes_of(model)._passes[8] is not None
     model.close()
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, ColumnStep
 from llm.gpu.columns.words import MAX_SEGMENTS
 from llm.gpu.operations import (
-    Attend,
-    CacheStore,
     Embed,
     GatedUnit,
     MatMul,
@@ -21,7 +19,7 @@ from llm.gpu.operations import (
     SelectRows,
     Tensor,
 )
-from llm.gpu.steps.fusion import NoStepError
+from llm.gpu.steps.fusion import NoStepError, attention_at
 from llm.gpu.steps.packing import ceil_div
 from llm.gpu.tape import Tape
 
@@ -147,18 +145,7 @@ class _Fusion:
         return []
 
     def _take_heads(self) -> None:
-        four = self.tape.operations[self.at : self.at + 4]
-        if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
-            raise NoStepError("attention should be two rotations, a store and the sums")
-        q, k, store, attend = four
-        assert isinstance(q, Rotate)
-        assert isinstance(k, Rotate)
-        assert isinstance(store, CacheStore)
-        assert isinstance(attend, Attend)
-        if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
-            raise NoStepError("attention should be of the queries, keys and cells before it")
-        if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
-            raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+        q, k, store, attend = attention_at(self.tape, self.at)
         for attends in (False, True):
             self.steps.append(ColumnHeads(q, k, store, attend, attends))
         self.at += 4

@@ -32,9 +32,9 @@ from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.tape import Tape
 
 SUBGROUP_SIZE = MATRIX_LANES  # threads; software drivers have others
-MOST_CELLS = 2048  # that a token sees: operations share more among more groups
+MOST_CELLS = 4096  # that a token sees: operations share more among more groups
 COLUMNS = (8, 16)  # of the kernels: rows that a tape is recorded for
-MOST_SLICE = 2  # steps of k that a team can keep of all columns in registers
+MOST_SLICE = {8: 2, 16: 1}  # steps of k that a team can keep of so many columns in registers
 PROBE_STEPS = 8
 PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
 SPINS = 1_000_000
@@ -112,7 +112,7 @@ class ColumnPasses:
         size = self._sizes.head_size
         teams = RESIDENT_SUBGROUPS * SUBGROUP_SIZE // MATRIX_LANES
         slice_steps = ceil_div(layers.whole_steps, teams)
-        is_small = slice_steps <= MOST_SLICE
+        is_small = slice_steps <= MOST_SLICE[columns]
         if not is_small or size & (size - 1) or size < 2 * SUBGROUP_SIZE:
             return None
         if layers.part_floats(slice_steps * teams, columns) > self._scratch.size:

@@ -37,6 +37,23 @@ class StepScratch:
     n_parts: int  # most of them for a head
 
 
+def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Attend]:
+    """The four operations from number `at` on. Raises NoStepError where they are no attention."""
+    four = tape.operations[at : at + 4]
+    if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
+        raise NoStepError("attention should be two rotations, a store and the sums")
+    q, k, store, attend = four
+    assert isinstance(q, Rotate)
+    assert isinstance(k, Rotate)
+    assert isinstance(store, CacheStore)
+    assert isinstance(attend, Attend)
+    if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
+        raise NoStepError("attention should be of the queries, keys and cells before it")
+    if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
+        raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+    return q, k, store, attend
+
+
 def fuse(tape: Tape, scratch: StepScratch) -> list[Step]:
     """Raises NoStepError at an operation that fits no step."""
     return _Fusion(tape, scratch).steps()
@@ -156,18 +173,7 @@ class _Fusion:
         product.outputs[0] = gate.y
 
     def _attention(self) -> Attention:
-        four = self.tape.operations[self.at : self.at + 4]
-        if [type(op) for op in four] != [Rotate, Rotate, CacheStore, Attend]:
-            raise NoStepError("attention should be two rotations, a store and the sums")
-        q, k, store, attend = four
-        assert isinstance(q, Rotate)
-        assert isinstance(k, Rotate)
-        assert isinstance(store, CacheStore)
-        assert isinstance(attend, Attend)
-        if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
-            raise NoStepError("attention should be of the queries, keys and cells before it")
-        if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
-            raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+        q, k, store, attend = attention_at(self.tape, self.at)
         if q.turned % 4:
             raise NoStepError(f"{q.turned} rotated values of a head; steps take fours")
         self.at += 4
