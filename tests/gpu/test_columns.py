@@ -11,12 +11,14 @@ import pytest
 from support.loading import finish
 from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
+from support.tiny_gemma import LAYERS
 from support.tiny_llama import write_tiny_llama
 from support.tiny_models import TINY_MODELS, error
 
 from llm.errors import DeviceError, DeviceMemoryError
 from llm.generate.model import Model, load_model
 from llm.gpu.columns import passes
+from llm.gpu.columns.pass_profile import units
 from llm.gpu.columns.passes import ColumnPasses
 from llm.gpu.device.matrices import has_fragments
 from llm.gpu.device.probes import probe
@@ -144,6 +146,27 @@ def test_all_steps_in_a_dispatch(tmp_path: Path) -> None:
     assert made is not None
     assert made.is_resident
     assert len(made.rows) == 1
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+@pytest.mark.parametrize("executor", ["dispatch", "persistent"])
+def test_profile(tmp_path: Path, executor: str) -> None:
+    """Counts the steps that run beside one another once, times all, and leaves the pass usable."""
+    path = TINY_MODELS["gemma, an input of 13 blocks"](tmp_path / "tiny.gguf")
+    model = load(path, executor)
+    profile = model.profile(PROMPT[:8], 0)
+    made = passes_of(model)._passes[8]
+    assert made is not None
+    assert all(work.microseconds > 0 for work in profile.times)
+    counts = {work.what: work.count for work in profile.times}
+    assert counts["attend"] == counts["rotate heads, store cells"] == LAYERS
+    assert sum(" beside " in what for what in counts) > 0
+    steps = sum(work.count * (1 + work.what.count(" beside ")) for work in profile.times)
+    around = len(made.layers.before) + len(made.layers.after)
+    assert steps == len(made.layers.steps) + around
+    assert len(units(made)) < profile.dependent_steps <= len(units(made)) + around
+    check(model, path, [8, 7])
     model.close()
 
 

@@ -46,11 +46,6 @@ class ColumnLayers:
     def most_sets(self) -> int:
         return max(step.sets for step in self.products)
 
-    def is_beside(self, number: int) -> bool:
-        """Whether a step needs nothing of the one before it."""
-        before = self.steps[number - 1] if number else None
-        return isinstance(before, ColumnProduct) and before.stays
-
     def part_floats(self, group_steps: int, columns: int) -> int:
         """Of the sums that sets of groups leave, which keep so many steps of each column."""
         return max(

@@ -12,7 +12,7 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.gpu.columns import words as w
 from llm.gpu.columns.fusion import ColumnLayers, fuse_columns
-from llm.gpu.columns.steps import share_groups
+from llm.gpu.columns.steps import ColumnStep, is_beside, share_groups
 from llm.gpu.device.matrices import has_fragments
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.dispatches import Scratch
@@ -47,13 +47,18 @@ Reside = Callable[
 ]  # (groups -> a dispatch of barriers) -> how many meet
 
 
+# Packed steps -> a buffer of them, and their dispatches: one of all, or one of each.
+Play = Callable[[Sequence[ColumnStep]], tuple[Any, list[Row]]]
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnPass:
     """A recorded pass: its steps stand on the device."""
 
     layers: ColumnLayers
-    steps: Any
-    rows: list[Row]  # one dispatch of all steps, or one of each
+    play: "Play"
+    steps: Any  # the buffer of the layers' steps
+    rows: list[Row]  # dispatches of them
     is_resident: bool
 
 
@@ -146,15 +151,18 @@ class ColumnPasses:
         if groups < layers.most_sets:
             raise NoStepError(f"{groups} groups for a product by {layers.most_sets} sets of them")
         share_groups(layers.steps, groups)
-        steps = self._upload([step.pack(locate) for step in layers.steps])
-        uniform_set = bind(steps, shader)
-        count = len(layers.steps)
-        spans = [(0, count)] if is_resident else [(number, number + 1) for number in range(count)]
-        made = [
-            _row(pipeline, uniform_set, groups, span, is_ordered=not layers.is_beside(span[0]))
-            for span in spans
-        ]
-        return ColumnPass(layers, steps, made, is_resident)
+
+        def play(steps: Sequence[ColumnStep]) -> tuple[Any, list[Row]]:
+            buffer = self._upload([step.pack(locate) for step in steps])
+            uniform_set = bind(buffer, shader)
+            count = len(steps)
+            spans = [(0, count)] if is_resident else [(at, at + 1) for at in range(count)]
+            return buffer, [
+                _row(pipeline, uniform_set, groups, span, is_ordered=not is_beside(steps, span[0]))
+                for span in spans
+            ]
+
+        return ColumnPass(layers, play, *play(layers.steps), is_resident)
 
     def _count_groups(self, pipeline: Any, shader: Any, bind: Bind, reside: Reside) -> int:
         nothing = self._upload([np.zeros(w.STEP_WORDS, np.uint32)] * (PROBE_STEPS + 1))

@@ -179,6 +179,12 @@ class ColumnHeads:
 ColumnStep = ColumnProduct | ColumnAdd | ColumnGate | ColumnHeads
 
 
+def is_beside(steps: Sequence[ColumnStep], number: int) -> bool:
+    """Whether a step needs nothing of the one before it."""
+    before = steps[number - 1] if number else None
+    return isinstance(before, ColumnProduct) and before.stays
+
+
 def share_groups(steps: Sequence[ColumnStep], groups: int) -> None:
     """Gives each product the groups that run it: those of one input run side by side, each by as
     many groups as it has of their tiles."""

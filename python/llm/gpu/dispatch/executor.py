@@ -6,7 +6,7 @@ tokens stand in the state buffer, which is all that is uploaded from token to to
 """
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +34,9 @@ from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, produ
 from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
-from llm.gpu.operations import Embed, MatMul, Tensor, Weight
+from llm.gpu.operations import Embed, MatMul, Operation, Tensor, Weight
 from llm.gpu.penalties import Penalties
-from llm.gpu.profile import RunProfile, make_profile, time_dispatches
+from llm.gpu.profile import RunProfile, WorkTime, make_profile, time_dispatches
 from llm.gpu.program import (
     FRAME_SECONDS,
     Batch,
@@ -189,14 +189,18 @@ class DispatchExecutor:
         DispatchExecutor.run(self, batch)
         self._device.finish()
         tape = self._tape(*self._recorded_for(batch))
-        dispatches = self._lowering.lower(tape.operations)
+        barriers, times = self._time_operations(tape.operations)
+        return make_profile(barriers + 1, times)
+
+    def _time_operations(self, operations: Sequence[Operation]) -> tuple[int, list[WorkTime]]:
+        """The barriers between them, and each kind of dispatch that they become."""
+        dispatches = self._lowering.lower(operations)
         kinds: dict[str, list[tuple[Any, ...]]] = {}
         rows = self._rows_of(dispatches)
         for dispatch, row in zip(dispatches, rows, strict=True):
             groups = "x".join(str(count) for count in dispatch.groups)
             kinds.setdefault(f"{dispatch.kernel} {groups}", []).append(row)
-        barriers = sum(row[-1] for row in rows)
-        return make_profile(barriers + 1, time_dispatches(self._device, kinds))
+        return sum(row[-1] for row in rows), time_dispatches(self._device, kinds)
 
     def close(self) -> None:
         self._tables = {}

@@ -15,6 +15,7 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.files.gguf import GgufFile
 from llm.gpu import state
+from llm.gpu.columns.pass_profile import time_pass, units
 from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
@@ -108,6 +109,9 @@ class FusedExecutor(DispatchExecutor):
 
     def profile(self, batch: Batch) -> RunProfile:
         self._catch_up()
+        found = self._pass_of(batch)
+        if found is not None:
+            return self._profile_pass(batch, found)
         if not self._groups or len(batch.tokens) != 1:
             return super().profile(batch)
         self.run(batch)
@@ -118,6 +122,16 @@ class FusedExecutor(DispatchExecutor):
             kinds.setdefault(step.label, []).append(words)
         times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
         return make_profile(len(steps), times)
+
+    def _profile_pass(self, batch: Batch, found: ColumnPass) -> RunProfile:
+        self.run(batch)
+        self._device.finish()
+        barriers = len(units(found))
+        times = time_pass(self._device, found, lambda: self._write_state(batch))
+        for operations in (found.layers.before, found.layers.after):
+            more, of_operations = self._time_operations(operations)
+            barriers, times = barriers + more + 1, times + of_operations
+        return make_profile(barriers, times)
 
     def _read_floats(self, tensor: Tensor) -> Floats:
         """NumericError where a step met NaN or infinity: integers hide them from the logits."""

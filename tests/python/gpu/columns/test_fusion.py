@@ -9,7 +9,7 @@ from support import tiny_gemma, tiny_llama
 
 from llm.files.gguf import GgufFile
 from llm.gpu.columns.fusion import ColumnLayers, fuse_columns
-from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct
+from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, is_beside
 from llm.gpu.operations import Activation, Embed, MatMul, RMSNorm, SelectRows
 from llm.gpu.steps.fusion import NoStepError
 from llm.gpu.tape import Tape
@@ -67,9 +67,7 @@ def test_formats_of_their_own(gemma: Tape) -> None:
     assert [product.weights[0].format.name for product in products] == ["f16", "q5_0", "q6_k"]
     assert [product.stays for product in products] == [True, True, False]
     assert len({product.x for product in products}) == 1
-    assert layers.is_beside(1)
-    assert not layers.is_beside(0)
-    assert not layers.is_beside(3)
+    assert [is_beside(layers.steps, number) for number in range(4)] == [False, True, True, False]
     number = kinds(layers).index(ColumnGate)
     assert kinds(layers)[number - 2 : number] == [ColumnProduct, ColumnProduct]
     assert kinds(layers)[number + 1] is ColumnProduct
