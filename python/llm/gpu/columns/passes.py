@@ -28,6 +28,7 @@ from llm.gpu.kernels.variants import pack_params
 from llm.gpu.steps.attention import heads_together, lane_cells
 from llm.gpu.steps.fusion import NoStepError
 from llm.gpu.steps.packing import Locate, Words, ceil_div
+from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.tape import Tape
 
@@ -35,19 +36,13 @@ SUBGROUP_SIZE = MATRIX_LANES  # threads; software drivers have others
 MOST_CELLS = 4096  # that a token sees: operations share more among more groups
 COLUMNS = (8, 16)  # of the kernels: rows that a tape is recorded for
 MOST_SLICE = {8: 2, 16: 1}  # steps of k that a team can keep of so many columns in registers
-PROBE_STEPS = 8
-PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
-SPINS = 1_000_000
 APART_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 
 Row = tuple[Any, ...]  # a dispatch
 Bind = Callable[[Any, Any], Any]  # (buffer of steps, shader) -> the uniform set
-Reside = Callable[
-    [Callable[[int], Row]], int
-]  # (groups -> a dispatch of barriers) -> how many meet
-
-
-# Packed steps -> a buffer of them, and their dispatches: one of all, or one of each.
+# (groups -> a dispatch of PROBE_STEPS barriers) -> how many groups meet at them
+Reside = Callable[[Callable[[int], Row]], int]
+# steps -> a buffer of them, and their dispatches: one of all, or one of each
 Play = Callable[[Sequence[ColumnStep]], tuple[Any, list[Row]]]
 
 
@@ -56,7 +51,7 @@ class ColumnPass:
     """A recorded pass: its steps stand on the device."""
 
     layers: ColumnLayers
-    play: "Play"
+    play: Play
     steps: Any  # the buffer of the layers' steps
     rows: list[Row]  # dispatches of them
     is_resident: bool

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from llm.gpu import state
-from llm.gpu.columns.passes import PROBE_STEPS, Row
+from llm.gpu.columns.passes import Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.penalties import Penalties
@@ -20,12 +20,10 @@ from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
 from llm.gpu.steps.fused import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.packing import Words
-from llm.gpu.steps.residency import resident_groups
+from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS, resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Step
 from llm.gpu.steps.tags import tag_steps
 
-PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
-SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
 TOKENS_A_SUBMIT = 128  # at most
 TIMED_TOKENS = 32  # of a kind of step that is timed
 FIRST_TOKENS = 1  # of the first submit, which shows how quick the device is

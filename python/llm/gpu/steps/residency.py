@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+PROBE_STEPS = 8  # barriers at which groups have to meet
+PROBE_SPINS = 20_000  # looks at a barrier, some milliseconds
+SPINS = 1_000_000  # more than half a second where a look takes 0.6 us: no step takes that long
 MOST_GROUPS = 1024  # more than the multiprocessors of any GPU so far
 
 
