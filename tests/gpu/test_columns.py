@@ -23,12 +23,13 @@ from llm.gpu.columns.passes import ColumnPasses
 from llm.gpu.device.matrices import has_fragments
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.fused import executor as fused
+from llm.gpu.fused import persistent
+from llm.gpu.fused.executor import FusedExecutor
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.program import Batch
-from llm.gpu.steps import fused, persistent
-from llm.gpu.steps.fused import FusedExecutor
 from llm.gpu.steps.residency import MOST_GROUPS
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()

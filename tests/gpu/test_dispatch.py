@@ -17,8 +17,8 @@ from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch import executor
 from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.fused import executor as fused
 from llm.gpu.penalties import Penalties
-from llm.gpu.steps import fused
 
 ALL_F32 = dict.fromkeys(MIXED, Type.F32)
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()

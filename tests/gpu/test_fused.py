@@ -18,10 +18,11 @@ from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
+from llm.gpu.fused import executor as fused
 from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY
-from llm.gpu.steps import attention, fused
+from llm.gpu.steps import attention
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 320).tolist()
 GROUPS = 16  # of a step

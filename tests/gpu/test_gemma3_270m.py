@@ -12,7 +12,7 @@ from support.loading import finish
 
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
-from llm.gpu.steps import fused
+from llm.gpu.fused import executor as fused
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ROWS = 50

@@ -20,13 +20,14 @@ from llm.errors import DeviceError, DeviceMemoryError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.executors import STEPS_PATIENCE
+from llm.gpu.fused import persistent
+from llm.gpu.fused.executor import StepList
+from llm.gpu.fused.persistent import PersistentExecutor
 from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY, Sampler
-from llm.gpu.steps import persistent, step_sizes
-from llm.gpu.steps.fused import StepList
+from llm.gpu.steps import step_sizes
 from llm.gpu.steps.fusion import NoStepError, StepScratch
 from llm.gpu.steps.packing import Words
-from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.steps import Step
 from llm.gpu.tape import Tape
 

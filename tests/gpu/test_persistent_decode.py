@@ -13,12 +13,13 @@ from support.tiny_llama import LAYERS, write_tiny_llama
 from llm.generate.model import Model, load_model
 from llm.gpu import state
 from llm.gpu.device.rendering_device import open_device
+from llm.gpu.fused import executor as fused
+from llm.gpu.fused import persistent
+from llm.gpu.fused.persistent import PersistentExecutor
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.sampler import GREEDY, MOST_ON_DEVICE, Sampler
-from llm.gpu.steps import fused, persistent
 from llm.gpu.steps.packing import STEP_WORDS
-from llm.gpu.steps.persistent import PersistentExecutor
 from llm.gpu.steps.step_sizes import StepSizes
 
 VOCABULARY = 1103  # more than a draw may list

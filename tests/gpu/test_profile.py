@@ -10,8 +10,8 @@ from support.tiny_gemma import LAYERS, VOCABULARY, write_tiny_gemma
 
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
+from llm.gpu.fused import persistent
 from llm.gpu.profile import RunProfile
-from llm.gpu.steps import persistent
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 20).tolist()
 

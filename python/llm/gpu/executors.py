@@ -70,8 +70,8 @@ def _rows(device: "RenderingDevice") -> int:
 
 def _loader(device: "RenderingDevice", name: str, *, is_patient: bool) -> Load:
     from llm.gpu.dispatch.executor import DispatchExecutor
-    from llm.gpu.steps.fused import FusedExecutor
-    from llm.gpu.steps.persistent import PersistentExecutor
+    from llm.gpu.fused.executor import FusedExecutor
+    from llm.gpu.fused.persistent import PersistentExecutor
 
     def load_dispatch(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
         kind = DispatchExecutor if device.is_cpu else FusedExecutor

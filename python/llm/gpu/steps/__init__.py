@@ -1,1 +1,1 @@
-"""A token as fused steps, a dispatch each or all in one."""
+"""Fused steps of a single token."""

@@ -14,11 +14,11 @@ from llm.gpu import state
 from llm.gpu.columns.passes import Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
-from llm.gpu.steps.fused import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.steps.packing import Words
 from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS, resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Step

@@ -1,0 +1,1 @@
+"""Executors of fused steps: a dispatch each, or all in one."""
