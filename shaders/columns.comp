@@ -53,15 +53,11 @@ params;
 const uint SUBGROUPS = GROUP_SIZE / SUBGROUP_SIZE;
 const float LOWEST = -3.0e38;
 
-// Sums of products, or of attention.
-const uint POOL_QUADS = max(32u * (GROUP_SIZE / 32u) * 20u / 4u, SUBGROUPS *HEAD_SIZE / 4u);
-shared uvec4 pool[POOL_QUADS];
-shared float subgroup_sums[SUBGROUPS];
-
 uint n_columns; // tokens of this pass
 
 #include "column_words.glslh"
 #include "step_table.glslh"
+#include "group_sums.glslh"
 #include "grid_barrier.glslh"
 #include "column_product.glslh"
 #include "column_add.glslh"

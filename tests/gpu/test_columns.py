@@ -11,11 +11,11 @@ import pytest
 from support.loading import finish
 from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
-from support.tiny_gemma import LAYERS
+from support.tiny_gemma import LAYERS, WIDTH, write_tiny_gemma
 from support.tiny_llama import write_tiny_llama
 from support.tiny_models import TINY_MODELS, error
 
-from llm.errors import DeviceError, DeviceMemoryError
+from llm.errors import DeviceError, DeviceMemoryError, NumericError
 from llm.generate.model import Model, load_model
 from llm.gpu.columns import passes
 from llm.gpu.columns.pass_profile import units
@@ -208,6 +208,21 @@ def test_without_a_pass(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str)
         monkeypatch.setattr(device, "buffer", full)
     check(model, path, [8, 5])
     assert passes_of(model)._passes == {8: None}
+    model.close()
+
+
+@pytest.mark.usefixtures("eight_columns")
+def test_nan_weights(tmp_path: Path) -> None:
+    """Neither scales nor rounding hide them."""
+    norm = np.ones(WIDTH, np.float32)
+    norm[17] = np.nan
+    replaced = {f"blk.{LAYERS - 1}.ffn_norm.weight": norm}
+    model = load(write_tiny_gemma(tmp_path / "nan.gguf", replaced=replaced), "dispatch")
+    for k in (1, 40, 0):
+        model.forward(PROMPT[:8], 0, [7])
+        with pytest.raises(NumericError, match="NaN or infinite"):
+            model.candidates(k, None)
+    assert passes_of(model)._passes[8] is not None
     model.close()
 
 

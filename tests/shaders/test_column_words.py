@@ -1,15 +1,26 @@
 """Python packs the steps of columns.comp where the kernel looks for their words."""
 
+import re
+
 from support.glsl_constants import constants
 
 from llm.gpu.columns import words
-from llm.gpu.kernels.shader_source import INCLUDES
+from llm.gpu.kernels.kernel import FORMAT_IDS
+from llm.gpu.kernels.shader_source import INCLUDES, SHADERS
 
 
 def test_names_and_numbers() -> None:
     glsl = constants((INCLUDES / "column_words.glslh").read_text(encoding="ascii"))
     python = {name: value for name, value in vars(words).items() if name.isupper()}
     assert glsl == python
+
+
+def test_every_format_has_its_product() -> None:
+    """Or steps of a format would do nothing."""
+    glsl = (SHADERS / "columns.comp").read_text(encoding="ascii")
+    case = r"#ifdef USE_(\w+)\n\t\tcase KIND_PRODUCT \+ (\d+)u:\n\t\t\ttiles_(\w+)\(\);\n"
+    found = [(use.lower(), int(number), tiles) for use, number, tiles in re.findall(case, glsl)]
+    assert found == [(name, number, name) for name, number in FORMAT_IDS.items()]
 
 
 def test_words_of_a_step_do_not_overlap() -> None:

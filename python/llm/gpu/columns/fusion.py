@@ -5,7 +5,7 @@ stays a list of operations.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, ColumnStep
 from llm.gpu.columns.words import MAX_SEGMENTS
@@ -37,10 +37,14 @@ class ColumnLayers:
         return [step for step in self.steps if isinstance(step, ColumnProduct)]
 
     @property
+    def formats(self) -> set[str]:
+        return {weight.format.name for step in self.products for weight in step.weights}
+
+    @property
     def whole_steps(self) -> int:
         """Of 128 k, the most that a group needs at once: with a norm, or a gate, all of x."""
         whole = [step for step in self.products if step.norm or step.activation is not None]
-        return max(step.k_steps for step in whole)
+        return max((step.k_steps for step in whole), default=1)
 
     @property
     def most_sets(self) -> int:
@@ -57,21 +61,24 @@ class ColumnLayers:
         """The same where a group keeps so many steps of a column, and the sums of several sets of
         groups are left from float `parts` on. Raises NoStepError where that does not do."""
         steps: list[ColumnStep] = []
-        for number, step in enumerate(self.steps):
+        cut: ColumnProduct | None = None  # among sets, whose sums the next step adds
+        for step in self.steps:
+            if cut is not None:
+                outputs = [output.offset for output in cut.outputs]
+                if not isinstance(step, ColumnAdd) or outputs != [step.parts]:
+                    raise NoStepError("a product of long rows whose sums nothing adds")
+                step, cut = replace(step, parts=parts, sets=cut.sets), None
+            if not isinstance(step, ColumnProduct) or step.k_steps <= group_steps:
+                steps.append(step)
+                continue
+            step = replace(step, sets=ceil_div(step.k_steps, group_steps), parts=parts)
             steps.append(step)
-            if not isinstance(step, ColumnProduct):
-                continue
-            step.sets = ceil_div(step.k_steps, group_steps)
-            if step.sets == 1:
-                continue
-            step.parts = parts
-            after = self.steps[number + 1] if number + 1 < len(self.steps) else None
             if step.adds:
                 steps.append(ColumnAdd(step.outputs[0], parts, step.sets))
-            elif isinstance(after, ColumnAdd) and [after.parts] == [y.offset for y in step.outputs]:
-                after.parts, after.sets = parts, step.sets
             else:
-                raise NoStepError("a product of long rows whose sums nothing adds")
+                cut = step
+        if cut is not None:
+            raise NoStepError("a product of long rows whose sums nothing adds")
         return ColumnLayers(self.before, steps, self.after)
 
 
@@ -106,7 +113,10 @@ class _Fusion:
                 self._take_products(ColumnProduct(op.x, [], []), op.x, stream)
             else:
                 raise NoStepError(f"no step does {type(op).__name__} here")
-        return ColumnLayers(operations[:1], self.steps, operations[self.at :])
+        layers = ColumnLayers(operations[:1], self.steps, operations[self.at :])
+        if not layers.products:
+            raise NoStepError("a tape without products between the embedding and the head")
+        return layers
 
     def _next(self) -> Operation | None:
         return self.tape.operations[self.at] if self.at < len(self.tape.operations) else None

@@ -39,7 +39,7 @@ MOST_SLICE = {8: 2, 16: 1}  # steps of k that a team can keep of so many columns
 APART_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 
 Row = tuple[Any, ...]  # a dispatch
-Bind = Callable[[Any, Any], Any]  # (buffer of steps, shader) -> the uniform set
+Bind = Callable[[Words, Any], tuple[Any, Any]]  # (steps, shader) -> a buffer of them, a set
 # (groups -> a dispatch of PROBE_STEPS barriers) -> how many groups meet at them
 Reside = Callable[[Callable[[int], Row]], int]
 # steps -> a buffer of them, and their dispatches: one of all, or one of each
@@ -132,7 +132,7 @@ class ColumnPasses:
             group_heads=self._sizes.group_heads,
             together=together,
             lane_cells=lane_cells(size),
-            formats=self._sizes.formats,
+            formats=layers.formats,
         )
 
     def _make(self, rows: int, locate: Locate, bind: Bind, reside: Reside) -> ColumnPass:
@@ -148,8 +148,7 @@ class ColumnPasses:
         share_groups(layers.steps, groups)
 
         def play(steps: Sequence[ColumnStep]) -> tuple[Any, list[Row]]:
-            buffer = self._upload([step.pack(locate) for step in steps])
-            uniform_set = bind(buffer, shader)
+            buffer, uniform_set = bind(np.stack([step.pack(locate) for step in steps]), shader)
             count = len(steps)
             spans = [(0, count)] if is_resident else [(at, at + 1) for at in range(count)]
             return buffer, [
@@ -160,24 +159,17 @@ class ColumnPasses:
         return ColumnPass(layers, play, *play(layers.steps), is_resident)
 
     def _count_groups(self, pipeline: Any, shader: Any, bind: Bind, reside: Reside) -> int:
-        nothing = self._upload([np.zeros(w.STEP_WORDS, np.uint32)] * (PROBE_STEPS + 1))
-        uniform_set = bind(nothing, shader)
+        words = np.zeros((PROBE_STEPS + 1, w.STEP_WORDS), np.uint32)
+        nothing, uniform_set = bind(words, shader)
         span = (0, PROBE_STEPS + 1)  # no barrier follows the last one
 
         def barriers(groups: int) -> Row:
             return _row(pipeline, uniform_set, groups, span, spins=PROBE_SPINS)
 
-        groups = reside(barriers)
-        self._device.free(nothing)  # and with it the set
-        return groups
-
-    def _upload(self, packed: Sequence[Words]) -> Any:
-        words = np.stack(packed)
-        buffer = self._device.buffer(words.nbytes, "the steps of a pass")
-        data = self._device.staging(words.nbytes)
-        data.view()[:] = words.tobytes()
-        self._device.write(buffer, 0, data, words.nbytes)
-        return buffer
+        try:
+            return reside(barriers)
+        finally:
+            self._device.free(nothing)  # and with it the set
 
 
 def _row(

@@ -261,17 +261,17 @@ class FusedExecutor(DispatchExecutor):
         return [self._addresses[placement.shard] + plane * WORD for plane in placement.planes]
 
     def _upload_steps(self, words: Words) -> StepList:
-        buffer = self._device.buffer(words.nbytes, "the steps")
+        return StepList(*self._bind(words, self._shader), len(words))
+
+    def _bind(self, words: Words, shader: Any) -> tuple[Any, Any]:
+        """A buffer of steps, and the uniform set for a kernel that runs them."""
+        steps = self._device.buffer(words.nbytes, "the steps")
         data = self._device.staging(words.nbytes)
         data.view()[:] = words.tobytes()
-        self._device.write(buffer, 0, data, words.nbytes)
-        return StepList(buffer, self._bind(buffer, self._shader), len(words))
-
-    def _bind(self, steps: Any, shader: Any) -> Any:
-        """The uniform set for a kernel that runs the steps in that buffer."""
+        self._device.write(steps, 0, data, words.nbytes)
         shard = self._shards[0]
         bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, steps]
-        return self._device.uniform_set(bindings, shader)
+        return steps, self._device.uniform_set(bindings, shader)
 
     def _drop_passes(self) -> None:
         for key in [key for key in self._tables if key[0] == COLUMN_PASS]:

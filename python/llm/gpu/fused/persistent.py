@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from llm.gpu import state
-from llm.gpu.columns.passes import Row
+from llm.gpu.columns.passes import ColumnPass, Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
@@ -45,8 +45,7 @@ class PersistentExecutor(FusedExecutor):
         self._catch_up()
         self._batch = batch
         self._has_pick = self._is_resident and len(batch.tokens) == len(batch.outputs) == 1
-        found = self._pass_of(batch)
-        self._is_settled = not (self._has_pick or (found is not None and found.is_resident))
+        self._is_settled = not self._has_pick
         if self._has_pick:
             self._logits = self._tape(1, 1).logits
             self._write_state(batch)
@@ -139,7 +138,13 @@ class PersistentExecutor(FusedExecutor):
     def _reside(self, barriers: Callable[[int], Row]) -> int:
         if not self._is_resident:
             return 0
+        if self._meet(barriers(self._groups), self._groups):  # as many as of the steps: one try
+            return self._groups
         return resident_groups(lambda groups: self._meet(barriers(groups), groups))
+
+    def _play_pass(self, batch: Batch, found: ColumnPass) -> None:
+        super()._play_pass(batch, found)
+        self._is_settled = not found.is_resident
 
     def _play_tokens(self, n_tokens: int, position: int, *, draws: bool) -> None:
         is_far = self._is_far(position)

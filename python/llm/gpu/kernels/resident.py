@@ -88,7 +88,8 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
     pool = max(sums, 4 * RESIDENT_SUBGROUPS * head_size)
     scales = 2 * 4 * teams * columns
     heads = together * (4 * head_size + 8 * RESIDENT_SUBGROUPS)
-    return pool + scales + heads + 4 * RESIDENT_SUBGROUPS + 3 * 4 * 64 + 4
+    group_sums, step_words, gave_up = 16 * RESIDENT_SUBGROUPS, 3 * 4 * 64, 4
+    return pool + scales + heads + group_sums + step_words + gave_up
 
 
 # Its sizes and cases are a model's; these stand for all in tests.
