@@ -25,6 +25,7 @@ SMALL_HEAD = 128  # values: up to here four cells a lane are best, for larger on
 # Of small and of larger heads: more cells are quicker in parts, smaller parts not worth joining.
 FEW_CELLS = (640, 128)
 PART_CELLS = (256, 64)
+PART_FLOATS = 4  # before the sums of a part
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Attention:
     cache: CacheSlab
     kv_heads: int
     window: int
-    partials: Tensor  # what parts leave, all of the most
+    partials: Tensor  # room for what the most parts leave
     n_parts: int  # most parts of the cells of a key/value head
     has_parts: bool = False  # see `for_many_cells`
     together: int = 1  # query heads that a group attends for
@@ -87,6 +88,14 @@ class Attention:
         if self.window:
             most = min(most, ceil_div(self.window, PART_CELLS[self.head_size > SMALL_HEAD]))
         return max(1, most)
+
+    def left(self, groups: int) -> Tensor:
+        """What it leaves, run by so many groups: heads, or floats of the parts of all heads."""
+        if not self.has_parts:
+            return self.y
+        n_heads = self.kv_heads * self.group_heads
+        floats = n_heads * self.parts(groups) * (self.head_size + PART_FLOATS)
+        return Tensor(self.partials.offset, 1, floats)
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""

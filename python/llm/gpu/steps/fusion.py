@@ -33,7 +33,8 @@ class StepScratch:
     """Where the steps leave what only they need, in floats of the work buffer."""
 
     stream: Tensor  # as wide as the model: the residual stream goes here and back by turns
-    partials: Tensor  # of attention
+    partials: Tensor  # of attention to all cells
+    window_partials: Tensor  # of attention to a window, which has fewer parts
     n_parts: int  # most of them for a head
 
 
@@ -191,6 +192,6 @@ class _Fusion:
             cache=store.cache,
             kv_heads=attend.kv_heads,
             window=attend.window,
-            partials=self.scratch.partials,
+            partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
         )

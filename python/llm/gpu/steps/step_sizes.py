@@ -1,12 +1,13 @@
 """What a tape asks of the steps kernel, and whether a device can give it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS, steps_kernel
 from llm.gpu.operations import Attend, Embed, Tensor
 from llm.gpu.sampler import LISTED, sample_scratch
-from llm.gpu.steps.attention import heads_together, lane_cells
+from llm.gpu.steps.attention import PART_FLOATS, heads_together, lane_cells
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
 from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.steps import Product, Prologue
@@ -31,7 +32,8 @@ class StepSizes:
             raise NoStepError("heads of several sizes")
         if any(op.heads // op.kv_heads != self.group_heads for op in attention):
             raise NoStepError("several numbers of query heads to a key/value head")
-        self.partial_floats = max(op.heads for op in attention) * MAX_PARTS * (self.head_size + 4)
+        n_heads = max(op.heads for op in attention)
+        self.partial_floats = n_heads * MAX_PARTS * (self.head_size + PART_FLOATS)
         steps = fuse(tape, self.scratch(0))
         products = [step for step in steps if isinstance(step, Product)]
         self.longest_input = max(step.width for step in products)
@@ -47,15 +49,17 @@ class StepSizes:
 
     def scratch(self, start: int) -> StepScratch:
         """From float `start` of the work buffer on."""
+        partials = Tensor(start + self.width, 1, self.partial_floats)
         return StepScratch(
             stream=Tensor(start, 1, self.width),
-            partials=Tensor(start + self.width, 1, self.partial_floats),
+            partials=partials,
+            window_partials=replace(partials, offset=partials.offset + partials.width),
             n_parts=MAX_PARTS,
         )
 
     def best(self, start: int) -> int:
         """The float where each group leaves its best logit and that one's id."""
-        return start + self.width + self.partial_floats
+        return start + self.width + 2 * self.partial_floats
 
     def sample_lists(self, start: int) -> tuple[int, int]:
         """The floats where the maxima of a draw lie, and the list of what it draws from."""

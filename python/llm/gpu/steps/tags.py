@@ -50,14 +50,16 @@ def tag_steps(
         if has_copies and isinstance(step, Product) and step.x_out is not None:
             words[X] = words[X_OUT] = copies
             words[COPIES] = step.width
-    return _places(steps, has_copies)
+    return _places(steps, has_copies, groups)
 
 
 def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> list[int] | None:
     """The tag words of all steps; None where a group could overtake another."""
     if not _is_chain(steps, has_copies, grid, groups):
         return None
-    totals = Counter(tensor.offset for step in steps for _, tensor in _writes(step, has_copies))
+    totals = Counter(
+        tensor.offset for step in steps for _, tensor in _writes(step, has_copies, groups)
+    )
     written: Counter[int] = Counter()
     last_read: dict[int, int] = {}
     tags = []
@@ -66,7 +68,7 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
         for field, tensor in _reads(step):
             fields[field] = _field(written[tensor.offset], totals[tensor.offset])
             last_read[tensor.offset] = number
-        for field, tensor in _writes(step, has_copies):
+        for field, tensor in _writes(step, has_copies, groups):
             if last_read.get(tensor.offset, -3) > number - _steps_behind(steps, number):
                 return None
             written[tensor.offset] += 1
@@ -85,11 +87,11 @@ def _steps_behind(steps: Sequence[Step], number: int) -> int:
 
 def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> bool:
     """Whether each step waits for all of the one before it, and all groups have rows in each."""
-    tensors = {tensor for step in steps for _, tensor in _writes(step, has_copies)}
+    tensors = {tensor for step in steps for _, tensor in _writes(step, has_copies, groups)}
     if _overlap(tensors):
         return False
     for before, step in pairwise(steps):
-        if not _hands_on(before) <= {tensor.offset for _, tensor in _reads(step)}:
+        if not _hands_on(before, groups) <= {tensor.offset for _, tensor in _reads(step)}:
             return False
         if isinstance(step, Product) and (
             sum(step.passes(grid)) < groups or (has_copies and _uses_stream(step))
@@ -117,12 +119,12 @@ def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
             yield TAG_Y, step.y
 
 
-def _writes(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
-    """What others wait for."""
+def _writes(step: Step, has_copies: bool, groups: int) -> Iterator[tuple[int, Tensor]]:
+    """What others wait for; parts of another number lie otherwise, and overlap."""
     if isinstance(step, Join):
         yield TAG_OUT, step.of.y
     elif isinstance(step, Attention):
-        yield TAG_OUT, step.partials if step.has_parts else step.y
+        yield TAG_OUT, step.left(groups)
     elif isinstance(step, Product):
         if step.x_out is not None and not has_copies:
             yield TAG_X_OUT, step.x_out
@@ -131,9 +133,9 @@ def _writes(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
             yield from ((TAG_OUT, tensor) for tensor in step.outputs[:of_gate])
 
 
-def _hands_on(step: Step) -> set[int]:
+def _hands_on(step: Step, groups: int) -> set[int]:
     """Where the next step has to read all of what this one writes; the stream may come later."""
-    return {tensor.offset for field, tensor in _writes(step, True) if field == TAG_OUT}
+    return {tensor.offset for field, tensor in _writes(step, True, groups) if field == TAG_OUT}
 
 
 def _adds_norm(step: Step) -> bool:
@@ -154,7 +156,7 @@ def _overlap(tensors: set[Tensor]) -> bool:
     return any(start < end for (_, end), (start, _) in pairwise(spans))
 
 
-def _places(steps: Sequence[Step], has_copies: bool) -> Places:
-    tensors = [tensor for step in steps for _, tensor in _writes(step, has_copies)]
+def _places(steps: Sequence[Step], has_copies: bool, groups: int) -> Places:
+    tensors = [tensor for step in steps for _, tensor in _writes(step, has_copies, groups)]
     first = min(tensor.offset for tensor in tensors)
     return Places(first, max(tensor.offset + tensor.width for tensor in tensors) - first)

@@ -113,3 +113,11 @@ def test_words_of_parts() -> None:
     assert [found[16] for found in words] == [1, 4, 8, 8, 4]
     assert {int(found[14]) for found in words} == {step.y.offset}
     assert {int(found[15]) for found in words} == {step.partials.offset}
+
+
+def test_what_is_left() -> None:
+    """Heads, or parts of them: as many as the groups make, not as there is room for."""
+    step = an_attention(32, 8, 64)
+    assert step.left(132) == step.y
+    parted = replace(step, has_parts=True)
+    assert parted.left(132) == replace(step.partials, width=32 * 4 * (64 + 4))

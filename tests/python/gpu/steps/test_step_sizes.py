@@ -131,9 +131,11 @@ def test_scratch() -> None:
     scratch = sizes.scratch(1000)
     assert (scratch.stream.offset, scratch.stream.width) == (1000, 256)
     assert scratch.partials.offset == 1256
+    assert scratch.window_partials.offset == 1256 + scratch.partials.width
     assert scratch.n_parts == MAX_PARTS
     partials = 6 * MAX_PARTS * (64 + 4)  # of the layer with most heads
-    assert sizes.best(1000) == 1256 + partials
+    assert scratch.partials.width == scratch.window_partials.width == partials
+    assert sizes.best(1000) == 1256 + 2 * partials
     maxima, listed = sizes.sample_lists(1000)
     assert maxima == sizes.best(1000) + 2 * MOST_GROUPS  # a value and an id of each group
     assert listed + 2 * LISTED == maxima + sample_scratch(MOST_GROUPS)

@@ -50,25 +50,33 @@ def steps(
     tape = make_program(GgufFile.open(str(path)), Limits(96, 8, 1)).record(1, 1)
     stream = Tensor(tape.work_floats, 1, tape.operations[0].y.width)
     partials = Tensor(tape.work_floats + stream.width, 1, 1 << 14)
-    return fuse(tape, StepScratch(stream, partials, 16))
+    of_windows = replace(partials, offset=partials.offset + partials.width)
+    return fuse(tape, StepScratch(stream, partials, of_windows, 16))
 
 
-@pytest.fixture(params=["cells together", "cells in parts"])
-def all_steps(request: pytest.FixtureRequest, steps: list[Step]) -> list[Step]:
-    if request.param == "cells together":
-        return steps
+def in_parts(steps: list[Step]) -> list[Step]:
+    """All cells in three parts, those of a window in one: a group has the heads of a part."""
     found: list[Step] = []
     for step in steps:
         if isinstance(step, Attention):
-            parted = replace(step, has_parts=True)
+            parted = replace(step, has_parts=True, kv_heads=1, together=step.group_heads)
+            assert parted.parts(GROUPS) == (1 if step.window else 3)
             found += [parted, Join(parted)]
         else:
             found.append(step)
     return found
 
 
+@pytest.fixture(params=["cells together", "cells in parts"])
+def all_steps(request: pytest.FixtureRequest, steps: list[Step]) -> list[Step]:
+    return steps if request.param == "cells together" else in_parts(steps)
+
+
 def packed(steps: list[Step]) -> list[Words]:
     return [step.pack(1, lambda _weight: [0], GRID, GROUPS) for step in steps]
+
+
+Where = tuple[int, int]  # offset and floats: other numbers of parts lie otherwise at one offset
 
 
 @dataclass
@@ -93,46 +101,55 @@ def field_of(words: Words, field: int, token: int) -> tuple[bool, int]:
 class Access:
     """A value of which each group reads or writes a part; `field` are the tags it goes by."""
 
-    at: int
+    at: Where
     field: int
     is_awaited: bool = True
+
+
+def at_start(tensor: Tensor) -> Where:
+    return tensor.offset, 0
+
+
+def parts_at(attention: Attention) -> Where:
+    left = attention.left(GROUPS)
+    return left.offset, left.width
 
 
 def reads_of(step: Step) -> list[Access]:
     """As the kernel does it; what a group only reads of itself counts where it adds to it."""
     if isinstance(step, Attention):
-        return [Access(tensor.offset, tags.TAG_X) for tensor in (step.q, step.k, step.v)]
+        return [Access(at_start(tensor), tags.TAG_X) for tensor in (step.q, step.k, step.v)]
     if isinstance(step, Join):
-        return [Access(step.of.partials.offset, tags.TAG_X)]
+        return [Access(parts_at(step.of), tags.TAG_X)]
     assert isinstance(step, Product)
     found = []
     if step.prologue in (Prologue.PLAIN, Prologue.NORM, Prologue.GATED):
         assert step.x is not None
-        found.append(Access(step.x.offset, tags.TAG_X))
+        found.append(Access(at_start(step.x), tags.TAG_X))
     if step.prologue in (Prologue.ADD_NORM, Prologue.GATED):
         assert step.y is not None
-        found.append(Access(step.y.offset, tags.TAG_Y))
+        found.append(Access(at_start(step.y), tags.TAG_Y))
     if step.epilogue is Epilogue.ADD:
-        found.append(Access(step.outputs[0].offset, tags.TAG_X, is_awaited=False))
+        found.append(Access(at_start(step.outputs[0]), tags.TAG_X, is_awaited=False))
     return found
 
 
 def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
     """Logits have no tags; a barrier is behind them."""
     if isinstance(step, Attention):
-        left = step.partials if step.has_parts else step.y
-        return [Access(left.offset, tags.TAG_OUT)]
+        at = parts_at(step) if step.has_parts else at_start(step.y)
+        return [Access(at, tags.TAG_OUT)]
     if isinstance(step, Join):
-        return [Access(step.of.y.offset, tags.TAG_OUT)]
+        return [Access(at_start(step.of.y), tags.TAG_OUT)]
     assert isinstance(step, Product)
     found = []
     if step.prologue is Prologue.EMBED and not is_copied:
         assert step.x_out is not None
-        found.append(Access(step.x_out.offset, tags.TAG_X_OUT))
+        found.append(Access(at_start(step.x_out), tags.TAG_X_OUT))
     if step.epilogue is Epilogue.GATED:
-        found.append(Access(step.outputs[0].offset, tags.TAG_OUT))
+        found.append(Access(at_start(step.outputs[0]), tags.TAG_OUT))
     elif step.epilogue is not Epilogue.BEST:
-        found += [Access(output.offset, tags.TAG_OUT) for output in step.outputs]
+        found += [Access(at_start(output), tags.TAG_OUT) for output in step.outputs]
     return found
 
 
@@ -146,7 +163,7 @@ def heads_of(own: int, step: Step) -> Sequence[int] | None:
 
 
 def a_group(
-    own: int, steps: list[Step], words: list[Words], places: dict[int, Place], n_tokens: int
+    own: int, steps: list[Step], words: list[Words], places: dict[Where, Place], n_tokens: int
 ) -> Iterator[str]:
     """Every value that a group waits for, reads or writes, in turn. Yields what it is at."""
     copied = is_copied(steps)
@@ -230,7 +247,7 @@ def tensors_of(steps: list[Step]) -> list[Tensor]:
     found: list[Tensor] = []
     for step in steps:
         if isinstance(step, Attention):
-            found += [step.y, step.partials]
+            found += [step.y, step.left(GROUPS)]
         elif isinstance(step, Product):
             found += [*step.outputs, *filter(None, [step.x_out])]
     return found
@@ -241,8 +258,8 @@ def test_all_places_are_cleared(all_steps: list[Step]) -> None:
     ends = {tensor.offset: tensor.offset + tensor.width for tensor in tensors_of(all_steps)}
     for step in all_steps:
         for write in writes_of(step, is_copied=is_copied(all_steps)):
-            assert places.first <= write.at
-            assert ends[write.at] <= places.first + places.count
+            assert places.first <= write.at[0]
+            assert ends[write.at[0]] <= places.first + places.count
 
 
 def test_each_group_has_a_copy_of_a_stream_that_is_normed(
@@ -351,9 +368,22 @@ def no_embedding(steps: list[Step]) -> None:
     steps[0] = replace(product, prologue=Prologue.PLAIN, x=Tensor(1 << 19, 1, product.width))
 
 
+def windows_of_other_parts(steps: list[Step]) -> None:
+    """Attention leaves other numbers of parts at one place: not all of them with each tag."""
+    changed = in_parts(steps)
+    first = next(step for step in changed if isinstance(step, Attention))
+    for number, step in enumerate(changed):
+        if isinstance(step, Attention):
+            most = 2 if step is first else step.n_parts
+            changed[number] = replace(step, window=0, n_parts=most, partials=first.partials)
+            changed[number + 1] = Join(changed[number])
+    steps[:] = changed
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        windows_of_other_parts,
         added_to_copies,
         no_embedding,
         short_rows,
