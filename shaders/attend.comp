@@ -4,17 +4,19 @@
 // scaled already. All cells up to the last row's position must have been written.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
-// group for COLUMNS columns of a key/value head, so that a cell is read once for all of them. It
+// group for up to COLUMNS columns of a key/value head, `step` after those of the group before, so that a
+// cell is read once for all of them; their rows must be of one sequence. It
 // goes through the cells by tiles: a thread scores CELLS cells of the tile, then sums PAIRS pairs of
 // dimensions over all of its cells. The softmax is rescaled as it goes (Milakov and Gimelshein
 // 2018), the sums so far stand in y. All in float32 but the cache.
 //
 // Defines    GROUP_SIZE  a multiple of COLUMNS
 //            COLUMNS, CELLS, PAIRS
-// Dispatch   (G, rows * (H / G) / COLUMNS, 1)
+// Dispatch   (G, rows * (H / G) / step, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
+#include "pages.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -23,13 +25,14 @@ layout(push_constant, std430) uniform Params {
 	uint q_stride; // floats from row to row
 	uint y;
 	uint y_stride;
-	uint k_cache; // offsets in words
+	uint k_cache; // offsets in words, in a page
 	uint v_cache;
 	uint heads; // H
 	uint kv_heads; // G
 	uint head_size; // D, a multiple of 8
 	uint window; // or 0
-	uint pad[2];
+	uint step; // columns from group to group, at most COLUMNS
+	uint pad[1];
 }
 params;
 
@@ -48,14 +51,17 @@ struct Columns {
 	uint first[COLUMNS]; // cell that it sees
 	uint last[COLUMNS];
 	uint count; // the others are the last one again
+	uint table; // of their sequence
 };
 
 Columns find_columns(const uint n_columns) {
 	const uint group = params.heads / params.kv_heads;
 	Columns columns;
-	columns.count = min(n_columns - gl_WorkGroupID.y * COLUMNS, COLUMNS);
+	const uint start = gl_WorkGroupID.y * params.step;
+	columns.count = min(n_columns - start, params.step);
+	columns.table = table_of(start / group);
 	for (uint c = 0u; c < COLUMNS; c++) {
-		const uint column = min(gl_WorkGroupID.y * COLUMNS + c, n_columns - 1u);
+		const uint column = start + min(c, columns.count - 1u);
 		const uint row = column / group;
 		const uint head = gl_WorkGroupID.x * group + column % group;
 		const uint position = state[STATE_POSITIONS + row];
@@ -71,10 +77,12 @@ Columns find_columns(const uint n_columns) {
 // Scores of cells `tile` + thread + GROUP_SIZE * i.
 void score_cells(const Columns columns, const uint tile, const uint end, inout float own[CELLS][COLUMNS]) {
 	const uint words = params.head_size / 2u; // of a head of a cell
+	const uint cell_quads = params.kv_heads * (params.head_size / 8u);
 	uint keys[CELLS];
 	for (uint i = 0u; i < CELLS; i++) {
 		const uint cell = min(tile + gl_LocalInvocationID.x + GROUP_SIZE * i, end - 1u);
-		keys[i] = params.k_cache + (cell * params.kv_heads + gl_WorkGroupID.x) * words;
+		const uint quad = cell_start(columns.table, cell, cell_quads) + gl_WorkGroupID.x * (params.head_size / 8u);
+		keys[i] = params.k_cache + 4u * quad;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			own[i][c] = 0.0;
 		}
@@ -106,7 +114,7 @@ void score_cells(const Columns columns, const uint tile, const uint end, inout f
 // y = y * shrink + sum over the tile's cells of share * V; y starts with the first tile.
 void sum_values(const Columns columns, const uint tile, const uint end, const bool is_first, const float shrink[COLUMNS]) {
 	const uint pairs = params.head_size / 2u;
-	const uint stride = params.kv_heads * pairs;
+	const uint cell_quads = params.kv_heads * (params.head_size / 8u);
 	for (uint chunk = gl_LocalInvocationID.x; chunk < pairs; chunk += GROUP_SIZE * PAIRS) {
 		const uint values = params.v_cache + gl_WorkGroupID.x * pairs;
 		uint pair[PAIRS];
@@ -120,7 +128,7 @@ void sum_values(const Columns columns, const uint tile, const uint end, const bo
 		const uint n_cells = min(TILE, end - tile);
 		for (uint start = 0u; start < n_cells; start += CELLS_AT_ONCE) {
 			for (uint j = start; j < start + CELLS_AT_ONCE; j++) {
-				const uint cell = values + min(tile + j, end - 1u) * stride;
+				const uint cell = values + 4u * cell_start(columns.table, min(tile + j, end - 1u), cell_quads);
 				vec2 v[PAIRS];
 				for (uint i = 0u; i < PAIRS; i++) {
 					v[i] = unpackHalf2x16(cache[cell + pair[i]]);
@@ -149,7 +157,7 @@ void sum_values(const Columns columns, const uint tile, const uint end, const bo
 
 void main() {
 	const uint n_columns = state[STATE_ROWS] * (params.heads / params.kv_heads);
-	if (gl_WorkGroupID.y * COLUMNS >= n_columns) {
+	if (gl_WorkGroupID.y * params.step >= n_columns) {
 		return; // the whole group
 	}
 	const Columns columns = find_columns(n_columns);

@@ -23,6 +23,7 @@
 
 #include "bindings.glslh"
 #include "state.glslh"
+#include "pages.glslh"
 #include "attend_tile.glslh"
 
 #define LEFT coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>

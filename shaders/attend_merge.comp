@@ -5,7 +5,7 @@
 // another.
 //
 // Defines    GROUP_SIZE
-// Dispatch   (queries * head_size / 4 / GROUP_SIZE, G, rows * (H / G) / queries)
+// Dispatch   (queries * head_size / 4 / GROUP_SIZE, G, rows * (H / G) / step)
 
 #extension GL_EXT_control_flow_attributes : require
 
@@ -23,6 +23,8 @@ layout(push_constant, std430) uniform Params {
 	uint head_size; // D
 	uint queries; // of a partial
 	uint n_parts; // for which there is room
+	uint step; // queries from partial to partial, at most `queries`
+	uint pad[3];
 }
 params;
 
@@ -34,8 +36,8 @@ void main() {
 	const uint size = params.head_size / 4u; // vectors
 	const uint vector = gl_GlobalInvocationID.x;
 	const uint own = vector / size; // query of this partial
-	const uint query = gl_WorkGroupID.z * params.queries + own;
-	if (own >= params.queries || query >= state[STATE_ROWS] * group) {
+	const uint query = gl_WorkGroupID.z * params.step + own;
+	if (own >= params.step || query >= state[STATE_ROWS] * group) {
 		return;
 	}
 	const uint totals = params.queries * params.head_size; // where they start in a partial

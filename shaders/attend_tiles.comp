@@ -13,6 +13,7 @@
 
 #include "bindings.glslh"
 #include "state.glslh"
+#include "pages.glslh"
 #include "attend_tile.glslh"
 
 const uint SCORE_STRIDE = KEYS / 4u + 1u; // vectors

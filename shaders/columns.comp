@@ -37,6 +37,7 @@
 #include "gate.glslh"
 #include "matrix_fragments.glslh"
 #include "state.glslh"
+#include "pages.glslh"
 #include "weight_types.glslh"
 #include "eight_halves.glslh"
 

@@ -38,6 +38,7 @@
 #include "gate.glslh"
 #include "integer_dot.glslh"
 #include "state.glslh"
+#include "pages.glslh"
 #include "weight_types.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;

@@ -11,6 +11,7 @@ import pytest
 from support.kernel_bench import KernelBench, Launch
 
 import godot
+from llm.gpu import state
 from llm.gpu.device.matrices import multiplies
 from llm.gpu.device.rendering_device import COMPUTE_STAGE
 from llm.gpu.dispatch import launches
@@ -25,10 +26,13 @@ from llm.gpu.kernels.attend_tiles import (
 )
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS, add_attend_tile
+from llm.gpu.operations import PAGE_CELLS
 
 Q = 0
 Y = 1 << 19  # floats
 PARTIALS = 1 << 20
+PAGES = 2048  # words before the first page
+PAGE_WORDS = 64  # of a page before its keys
 UNTOUCHED = np.float32(-7.5)
 # Scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error.
 EXACT = 1e-5
@@ -39,13 +43,27 @@ Maker = Callable[[KernelBench, "Case"], AttendPlan]
 
 @dataclass(frozen=True)
 class Case:
-    """Heads of `head_size`; rows at `positions`; `window` cells, or 0 for all."""
+    """Heads of `head_size`; rows at `positions`; `window` cells, or 0 for all.
+
+    Rows are of one sequence, or each `of_its_own`.
+    """
 
     heads: int
     kv_heads: int
     head_size: int
     window: int
     positions: tuple[int, ...]
+    of_its_own: bool = False
+
+    @property
+    def sequences(self) -> list[int]:
+        rows = range(len(self.positions))
+        return list(rows) if self.of_its_own else [0] * len(rows)
+
+    @property
+    def side_words(self) -> int:
+        """Of the keys of a page."""
+        return PAGE_CELLS * self.kv_heads * self.head_size // 2
 
     @property
     def queries(self) -> int:
@@ -64,6 +82,8 @@ CASES = [
     pytest.param(Case(2, 2, 512, 100, (511, 40)), id="the largest head, none shared"),
     pytest.param(Case(2, 1, 8, 0, (257,)), id="the smallest head"),
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
+    pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
+    pytest.param(Case(6, 2, 48, 70, (130, 7, 200), True), id="several, three heads a group"),
 ]
 
 
@@ -73,32 +93,54 @@ MATRIX_CASES = [
     pytest.param(Case(6, 2, 32, 0, tuple(range(31))), id="three heads a group"),
     pytest.param(Case(8, 4, 16, 20, tuple(range(90, 121))), id="queries that fill no tile"),
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
+    pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
 ]
 
 
 def fill_cache(
     bench: KernelBench, case: Case, source: np.random.Generator, scale: float = 1.0
 ) -> np.ndarray:
-    """Writes every cell up to the last position; returns keys and values, (2, cells, G, D)."""
+    """Writes every cell up to the last position; keys and values (sequences, 2, cells, G, D)."""
     cells = max(case.positions) + 1
-    shape = (2, cells, case.kv_heads, case.head_size)
+    shape = (max(case.sequences) + 1, 2, cells, case.kv_heads, case.head_size)
     floats = source.standard_normal(shape)
-    floats[0] *= scale
+    floats[:, 0] *= scale
     halves = floats.astype(np.float16)
     put_cache(bench, halves)
     return halves
 
 
 def put_cache(bench: KernelBench, halves: np.ndarray) -> None:
-    bench.put("cache", 64, halves[0].reshape(-1).view(np.uint32))
-    bench.put("cache", 64 + halves[0].size // 2, halves[1].reshape(-1).view(np.uint32))
+    """Pages of all sequences in any order, each with keys and values from word PAGE_WORDS on."""
+    n_sequences, _, cells, *heads = halves.shape
+    n_pages = ceil_div(cells, PAGE_CELLS)
+    padded = np.full((n_sequences, 2, n_pages * PAGE_CELLS, *heads), np.nan, np.float16)
+    padded[:, :, :cells] = halves
+    pages = padded.reshape(n_sequences, 2, n_pages, -1)
+    size = pages.shape[-1]  # words of keys and values together
+    order = np.random.default_rng(cells).permutation(n_sequences * n_pages)
+    starts = PAGES + order.reshape(n_sequences, n_pages) * (PAGE_WORDS + size)
+    for sequence in range(n_sequences):
+        table = np.zeros((n_pages, 4), np.uint32)
+        table[:, 0] = starts[sequence] // 4
+        bench.put("cache", 4 * table_of(sequence), table)
+        for page, start in enumerate(starts[sequence].tolist()):
+            words = pages[sequence, :, page].reshape(-1).view(np.uint32)
+            bench.put("cache", start + PAGE_WORDS, words)
+    tables = [table_of(sequence) for sequence in range(n_sequences)]
+    bench.put_state(TABLES=tables if n_sequences > 1 else [*tables] * state.MAX_ROWS)
+
+
+def table_of(sequence: int) -> int:
+    """Quads."""
+    return 5 + 20 * sequence
 
 
 def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """y, and what y would be if all values were positive; (rows, heads, D)."""
-    keys, values = halves.astype(np.float64)
     y = np.empty((2, *q.shape))
-    for row, position in enumerate(case.positions):
+    for row, (position, sequence) in enumerate(zip(case.positions, case.sequences, strict=True)):
+        keys, values = halves[sequence].astype(np.float64)
         seen = slice(max(0, position - case.window + 1) if case.window else 0, position + 1)
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
@@ -112,7 +154,8 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
 
 def on_software(_: KernelBench, case: Case) -> AttendPlan:
     sizes = case.heads, case.kv_heads, case.head_size, case.window
-    return plan_attend(*sizes, len(case.positions), AttendDevice(is_cpu=True))
+    device = AttendDevice(is_cpu=True)
+    return plan_attend(*sizes, len(case.positions), device, are_apart=case.of_its_own)
 
 
 def by_tiles(_: KernelBench, case: Case) -> AttendPlan:
@@ -133,8 +176,9 @@ def by_parts_of_matrices(bench: KernelBench, case: Case) -> AttendPlan:
 
 
 def plan_of(case: Case, tile: AttendTile, parts: int) -> AttendPlan:
-    groups = parts, case.kv_heads, ceil_div(case.queries, tile.queries)
-    return AttendPlan(add_attend_tile(tile), groups, tile)
+    step = case.heads // case.kv_heads if case.of_its_own else tile.queries
+    groups = parts, case.kv_heads, ceil_div(case.queries, step)
+    return AttendPlan(add_attend_tile(tile), groups, step, tile)
 
 
 def matrix_tile_for(bench: KernelBench, case: Case) -> AttendMatrixTile:
@@ -160,17 +204,17 @@ EVERY_WAY = [
 
 
 def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> list[Launch]:
-    values = 64 + (max(case.positions) + 1) * case.kv_heads * case.head_size // 2
+    values = PAGE_WORDS + case.side_words
     heads = {"heads": case.heads, "kv_heads": case.kv_heads}
     target = {"y": Y, "y_stride": y_stride}
-    source = {"q": Q, "q_stride": q_stride, "k_cache": 64, "v_cache": values, **heads}
-    params = {**source, **target, "window": case.window}
+    source = {"q": Q, "q_stride": q_stride, "k_cache": PAGE_WORDS, "v_cache": values, **heads}
+    params = {**source, **target, "window": case.window, "step": plan.step}
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
     if plan.parts > 1:
         sizes = {"head_size": case.head_size, "queries": plan.tile.queries, "n_parts": plan.parts}
-        merge = {"partials": PARTIALS, **target, **heads, **sizes}
+        merge = {"partials": PARTIALS, **target, **heads, **sizes, "step": plan.step}
         found.append(("attend_merge", merge, plan.merge_groups))
     return found
 
@@ -221,9 +265,9 @@ def test_attend(bench: KernelBench, make: Maker, case: Case, spare_rows: int) ->
 def test_attend_prefers_large_scores(bench: KernelBench, make: Maker) -> None:
     """Scores of +-600, beyond what exp can take: the softmax must be shifted by its greatest."""
     case = Case(2, 1, 32, 0, (299,))
-    cells = np.zeros((2, 300, 1, 32), np.float16)
-    cells[0, :, 0, 0] = np.linspace(-300.0, 300.0, 300)
-    cells[1, :, 0, 0] = np.arange(300)
+    cells = np.zeros((1, 2, 300, 1, 32), np.float16)
+    cells[0, 0, :, 0, 0] = np.linspace(-300.0, 300.0, 300)
+    cells[0, 1, :, 0, 0] = np.arange(300)
     put_cache(bench, cells)
     q = np.zeros((1, 2, 32), np.float32)
     q[0, 0, 0], q[0, 1, 0] = 2.0, -2.0
@@ -270,28 +314,39 @@ def test_compile(bench: KernelBench, name: str) -> None:
     assert compiled.get_stage_compile_error(COMPUTE_STAGE) == ""
 
 
-@pytest.mark.parametrize("width", [2, 64, 258, 1024])
+@pytest.mark.parametrize("width", [8, 64, 264, 1024])
 def test_cache_store(bench: KernelBench, width: int) -> None:
-    positions = [4, 0, 9, 7]
+    """Rows of two sequences, whose pages lie in any order; nothing else is written."""
+    positions, sequences = [4, 0, 65, 127, 4], [0, 0, 0, 0, 1]
+    pages = {(0, 0): 2, (0, 1): 0, (1, 0): 1}  # of each sequence
     random = np.random.default_rng(width)
     stride = width + 6
-    rows = (10.0 ** random.uniform(-8, 4, (2, 4, stride))).astype(np.float32)
+    rows = (10.0 ** random.uniform(-8, 4, (2, 5, stride))).astype(np.float32)
     rows[:, 0, :2] = 65504.0, 2.0**-24  # the largest and the smallest float16
+    side = PAGE_CELLS * width // 2  # words
     bench.put("work", 0, rows)
-    bench.put("cache", 0, np.full(20 * width // 2, 0x7BFF7BFF, np.uint32))
-    bench.put_state(ROWS=4, POSITIONS=[*positions, 5])  # of a fifth row, which does not count
+    bench.put("cache", PAGES, np.full(3 * 2 * side, 0x7BFF7BFF, np.uint32))
+    for (sequence, number), page in pages.items():
+        start = np.array([(PAGES + page * 2 * side) // 4], np.uint32)
+        bench.put("cache", 4 * (table_of(sequence) + number), start)
+    tables = [table_of(sequence) for sequence in sequences]
+    # of a sixth row, which does not count
+    bench.put_state(ROWS=5, POSITIONS=[*positions, 5], TABLES=[*tables, table_of(0)])
     params = {
         "k": 0,
-        "v": 4 * stride,
+        "v": 5 * stride,
         "stride": stride,
         "width": width,
         "k_cache": 0,
-        "v_cache": 10 * width // 2,
+        "v_cache": side,
     }
-    groups = launches.thread_groups("cache_store", width // 2, 5)
+    groups = launches.thread_groups("cache_store", width // 2, 6)
     bench.run([("cache_store", params, groups)])
-    found = bench.words("cache", 0, 20 * width // 2).view(np.float16).reshape(2, 10, width)
-    expected = np.full((2, 10, width), 65504.0, np.float16)
-    expected[:, positions] = rows[:, :, :width].astype(np.float16)
+    words = bench.words("cache", PAGES, 3 * 2 * side)
+    found = words.view(np.float16).reshape(3, 2, PAGE_CELLS, width)
+    expected = np.full(found.shape, 65504.0, np.float16)
+    for row, (position, sequence) in enumerate(zip(positions, sequences, strict=True)):
+        page = pages[sequence, position // PAGE_CELLS]
+        expected[page, :, position % PAGE_CELLS] = rows[:, row, :width].astype(np.float16)
     # drivers may round a float16 either way
     assert np.allclose(found, expected, rtol=2.0**-10, atol=2.0**-24)

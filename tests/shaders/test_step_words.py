@@ -212,7 +212,7 @@ def test_attention(is_normed: bool) -> None:
         pairing=Pairing.ADJACENT,
         eps=1e-5,
         scale=0.125,
-        cache=CacheSlab(64, 4096, 100, 128),
+        cache=CacheSlab(64, 4096, 128),
         kv_heads=2,
         window=512,
         partials=Tensor(9000, 1, 32 * 6 * 68),

@@ -25,7 +25,7 @@ def an_attention(
         pairing=pairing,
         eps=1e-5,
         scale=0.125,
-        cache=CacheSlab(64, 4096, 100, kv_heads * head_size),
+        cache=CacheSlab(64, 4096, kv_heads * head_size),
         kv_heads=kv_heads,
         window=window,
         partials=Tensor(9000, 1, 32 * heads * (head_size + 4)),

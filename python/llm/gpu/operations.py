@@ -10,6 +10,7 @@ from enum import IntEnum
 from llm.files.formats import BlockFormat
 
 FLOAT_BYTES = 4
+PAGE_CELLS = 64  # of the key/value cache; one for each token
 
 
 class Count(IntEnum):
@@ -74,16 +75,30 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class CacheSlab:
-    """Keys and values of one layer: `cells` cells of `width` float16 each, at two word offsets."""
+    """What a page has of one layer: keys and values of PAGE_CELLS cells, `width` float16 each.
+
+    They start at two word offsets from where the page starts.
+    """
 
     keys: int
     values: int
-    cells: int
     width: int
+
+    @classmethod
+    def of_layers(cls, count: int, width: int) -> "list[CacheSlab]":
+        """Of layers that are all alike, one after the other."""
+        words = PAGE_CELLS * width // 2
+        return [cls(2 * layer * words, (2 * layer + 1) * words, width) for layer in range(count)]
+
+    @property
+    def end(self) -> int:
+        """The word after it."""
+        return self.values + PAGE_CELLS * self.width // 2
 
     @property
     def regions(self) -> tuple[Region, Region]:
-        size = self.cells * self.width * 2
+        """The same ones in each page."""
+        size = PAGE_CELLS * self.width * 2
         return (
             Region("cache", self.keys * 4, self.keys * 4 + size),
             Region("cache", self.values * 4, self.values * 4 + size),
@@ -184,7 +199,7 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class CacheStore:
-    """Keys and values of the rows go, as float16, to the cell of each row's position."""
+    """Keys and values of the rows go, as float16, to the cell of its position in its sequence."""
 
     k: Tensor  # (T, G*D)
     v: Tensor  # (T, G*D)
@@ -203,8 +218,8 @@ class CacheStore:
 class Attend:
     """y[r, h] = softmax over the cells j that row r may see of (q[r, h] . K[j]) times V[j].
 
-    A row at position p sees cells max(0, p - window + 1) to p; all of them where window is 0.
-    `q` is scaled already. Query head h reads key/value head h // (H / G).
+    A row at position p sees cells max(0, p - window + 1) to p of its sequence; where window is 0
+    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G).
     """
 
     q: Tensor  # (T, H*D)

@@ -15,6 +15,8 @@ from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
 ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
+ROWS_APART = 32  # of a run for several sequences
+MAX_SEQUENCES = 64
 FRAME_SECONDS = 0.016  # of a game, at 60 frames a second
 
 Floats = NDArray[np.float32]
@@ -28,7 +30,8 @@ class Program:
     weights: tuple[Weight, ...]  # of the file, each once
     constants: Mapping[str, Floats]  # computed ones, by the name of their Weight
     vocabulary: int  # V
-    cache_words: int  # 4-byte words of all cache slabs together
+    context: int  # most tokens of a sequence
+    page_words: int  # 4-byte words of a page of the cache, which has cells of all layers
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
     record: Callable[[int, int], Tape]  # (rows, outputs) -> tape; without outputs no logits
@@ -36,11 +39,20 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One run: token ids and their positions, row by row, and which rows' logits to keep."""
+    """One run: token ids and their positions, row by row, and which rows' logits to keep.
+
+    Rows of several sequences, whose numbers are `sequences`, are ROWS_APART at most.
+    """
 
     tokens: Sequence[int]
     positions: Sequence[int]
     outputs: Sequence[int]
+    sequences: Sequence[int] = ()  # of each row; without any, all are of sequence 0
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether rows are of several sequences."""
+        return len(set(self.sequences)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +68,29 @@ class Executor(Protocol):
 
     name: str
     device: str
-    memory_bytes: int
     ahead: int  # tokens that decode() makes at once, within `submit_seconds`
     submit_seconds: float  # that decode() may keep a device busy at a time; may be changed
     rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of weights, cache and activations."""
+
+    @property
+    def pages(self) -> int:
+        """That the key/value cache has room for."""
+
+    def grow(self, pages: int) -> None:
+        """Makes room for so many pages; what the others hold stays. DeviceMemoryError."""
+
+    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
+        """Says which pages a sequence has, from its page `first` on.
+
+        Sequence 0 has the first pages that there are, until something else is said.
+        """
+
+    def copy_page(self, source: int, target: int) -> None:
+        """Keys and values of all layers of a page become those of another, too."""
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""
@@ -71,9 +102,15 @@ class Executor(Protocol):
         """
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
-        """The next `count` tokens after `token` at `position`, each drawn by `sampler`.
+        """The next `count` tokens of a sequence after `token` at `position`, drawn by `sampler`.
 
         Fewer where one of `stops` was drawn, which is then the last. Keys and values of all but the
         last are kept. NumericError.
@@ -96,11 +133,12 @@ def decode_by_runs(
     count: int,
     sampler: Sampler,
     stops: Collection[int],
+    sequence: int,
 ) -> list[int]:
     """`Executor.decode` in runs of one token."""
     found: list[int] = []
     for place in range(position, position + count):
-        executor.run(Batch([found[-1] if found else token], [place], [0]))
+        executor.run(Batch([found[-1] if found else token], [place], [0], [sequence]))
         best = executor.candidates(0, sampler.candidates, None)
         found.append(int(best.ids[sampler.choose(best.logits, place + 1)]))
         if found[-1] in stops:

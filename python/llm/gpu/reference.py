@@ -6,7 +6,7 @@ RenderingDevice. Weights are expanded to float32 in RAM once, when the model loa
 
 import math
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.device.memory import require_ram
 from llm.gpu.operations import (
+    PAGE_CELLS,
     Activation,
     Attend,
     CacheSlab,
@@ -40,6 +41,7 @@ from llm.gpu.program import (
     Batch,
     Candidates,
     Floats,
+    Ids,
     Program,
     bucket,
     decode_by_runs,
@@ -66,12 +68,14 @@ class ReferenceExecutor:
         self._program = program
         self._weights = weights
         self._tapes: dict[tuple[int, int], Tape] = {}
-        self._cache = np.zeros(program.cache_words * 2, np.float16)
+        self._cache = np.zeros((0, program.page_words * 2), np.float16)  # (pages, halves)
+        self._tables: dict[int, list[int]] = {}  # pages of each sequence
+        self.grow(-(-program.context // PAGE_CELLS))
+        self.place(0, range(self.pages))
         self._work = np.zeros(0, np.float32)
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
         self._batch = Batch((), (), ())
         self.rows_a_run = program.max_rows
-        self.memory_bytes = self._cache.nbytes + sum(w.nbytes for w in weights.values())
 
     @classmethod
     def load(cls, program: Program, file: GgufFile) -> Generator[float, None, "ReferenceExecutor"]:
@@ -82,7 +86,7 @@ class ReferenceExecutor:
         """
         total = sum(weight.rows * weight.columns for weight in program.weights)
         require_ram(
-            total * 4 + program.cache_words * 4,
+            total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
             f"{file.path} on the reference executor, in float32,",
             "pick a smaller model or the dispatch executor",
         )
@@ -96,6 +100,25 @@ class ReferenceExecutor:
                 yield done / total
             weights[weight.name] = expanded
         return cls(program, weights)
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._cache.nbytes + sum(weight.nbytes for weight in self._weights.values())
+
+    @property
+    def pages(self) -> int:
+        return len(self._cache)
+
+    def grow(self, pages: int) -> None:
+        more = np.zeros((pages - self.pages, self._program.page_words * 2), np.float16)
+        self._cache = np.concatenate([self._cache, more])
+
+    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
+        table = self._tables.setdefault(sequence, [])
+        table[first : first + len(pages)] = pages
+
+    def copy_page(self, source: int, target: int) -> None:
+        self._cache[target] = self._cache[source]
 
     def run(self, batch: Batch) -> None:
         rows = bucket(len(batch.tokens), self._program.max_rows)
@@ -117,9 +140,15 @@ class ReferenceExecutor:
         return largest(self._logits[output], k, penalties)
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
-        return decode_by_runs(self, token, position, count, sampler, stops)
+        return decode_by_runs(self, token, position, count, sampler, stops, sequence)
 
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]
@@ -142,7 +171,7 @@ class ReferenceExecutor:
     def close(self) -> None:
         self._weights.clear()
         self._tapes.clear()
-        self._cache = np.zeros(0, np.float16)
+        self._cache = np.zeros((0, 0), np.float16)
         self._work = np.zeros(0, np.float32)
 
     # One method an operation: the formula stands in operations.py.
@@ -188,33 +217,40 @@ class ReferenceExecutor:
 
     def _cache_store(self, op: CacheStore) -> None:
         keys, values = self._slab(op.cache)
-        cells = np.asarray(self._batch.positions)
-        keys[cells] = self._view(op.k)
-        values[cells] = self._view(op.v)
+        for sequence, rows in self._rows_by_sequence():
+            pages, cells = self._places(sequence, np.asarray(self._batch.positions)[rows])
+            keys[pages, cells] = self._view(op.k)[rows]
+            values[pages, cells] = self._view(op.v)[rows]
 
     def _attend(self, op: Attend) -> None:
+        for sequence, rows in self._rows_by_sequence():
+            self._attend_rows(op, sequence, rows)
+
+    def _attend_rows(self, op: Attend, sequence: int, rows: list[int]) -> None:
+        """Rows of one sequence."""
         keys, values = self._slab(op.cache)
-        positions = np.asarray(self._batch.positions)  # (T,)
+        positions = np.asarray(self._batch.positions)[rows]  # (T,)
         first = max(0, int(positions.min()) - op.window + 1) if op.window else 0
         cells = np.arange(first, int(positions.max()) + 1)
         hidden = cells[None, :] > positions[:, None]  # (T, cells)
         if op.window:
             hidden |= cells[None, :] <= positions[:, None] - op.window
-        span = slice(first, first + len(cells))
+        places = self._places(sequence, cells)
         size = op.q.width // op.heads
         group = op.heads // op.kv_heads
-        q = self._view(op.q).reshape(len(positions), op.heads, size)  # (T, H, D)
-        y = self._view(op.y).reshape(len(positions), op.heads, size)  # (T, H, D)
+        q = self._view(op.q)[rows].reshape(len(rows), op.heads, size)  # (T, H, D)
+        y = np.empty_like(q)  # (T, H, D)
         for kv_head in range(op.kv_heads):
             columns = slice(kv_head * size, (kv_head + 1) * size)
             heads = slice(kv_head * group, (kv_head + 1) * group)
-            k = keys[span, columns].astype(np.float32)  # (cells, D)
-            v = values[span, columns].astype(np.float32)  # (cells, D)
+            k = keys[(*places, columns)].astype(np.float32)  # (cells, D)
+            v = values[(*places, columns)].astype(np.float32)  # (cells, D)
             scores = q[:, heads] @ k.T  # (T, group, cells)
             scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
             scores -= scores.max(axis=2, keepdims=True)
             np.exp(scores, out=scores)
             y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
+        self._view(op.y)[rows] = y.reshape(len(rows), -1)
 
     def _gated_unit(self, op: GatedUnit) -> None:
         gate = self._view(op.gate)
@@ -238,10 +274,25 @@ class ReferenceExecutor:
         return flat.reshape(count, tensor.width)
 
     def _slab(self, cache: CacheSlab) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        size = cache.cells * cache.width
-        keys = self._cache[cache.keys * 2 : cache.keys * 2 + size]
-        values = self._cache[cache.values * 2 : cache.values * 2 + size]
-        return keys.reshape(cache.cells, -1), values.reshape(cache.cells, -1)
+        """Keys and values of a layer, (pages, PAGE_CELLS, G*D) each."""
+        size = PAGE_CELLS * cache.width
+        keys = self._cache[:, cache.keys * 2 : cache.keys * 2 + size]
+        values = self._cache[:, cache.values * 2 : cache.values * 2 + size]
+        shape = (self.pages, PAGE_CELLS, cache.width)
+        return keys.reshape(shape, copy=False), values.reshape(shape, copy=False)
+
+    def _places(self, sequence: int, cells: NDArray[np.int64]) -> tuple[Ids, Ids]:
+        """The page of each cell of a sequence, and which cell of it that is."""
+        table = np.asarray(self._tables[sequence])
+        return table[cells // PAGE_CELLS], cells % PAGE_CELLS
+
+    def _rows_by_sequence(self) -> list[tuple[int, list[int]]]:
+        """Each sequence of the run, and its rows."""
+        rows: dict[int, list[int]] = {}
+        sequences = self._batch.sequences or [0] * len(self._batch.tokens)
+        for row, sequence in enumerate(sequences):
+            rows.setdefault(sequence, []).append(row)
+        return list(rows.items())
 
 
 _RUN: dict[type[Operation], Callable[[ReferenceExecutor, Any], None]] = {

@@ -150,11 +150,7 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
     rope_factors = table.positive_values("rope_freqs.weight", cfg.rope_size // 2)
 
     keys_width = cfg.n_kv_heads * cfg.head_size  # G*D
-    slab_words = context * keys_width // 2
-    slabs = [
-        CacheSlab(2 * layer * slab_words, (2 * layer + 1) * slab_words, context, keys_width)
-        for layer in range(cfg.n_layers)
-    ]
+    slabs = CacheSlab.of_layers(cfg.n_layers, keys_width)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
@@ -208,7 +204,8 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             )
         },
         vocabulary=vocabulary,
-        cache_words=2 * slab_words * cfg.n_layers,
+        context=context,
+        page_words=slabs[-1].end,
         max_rows=max_rows,
         max_outputs=max_outputs,
         record=record,

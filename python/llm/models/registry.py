@@ -13,7 +13,7 @@ from llm.models import gemma3, llama
 class Limits:
     """What one node asks of a model."""
 
-    context: int  # cells of the key/value cache
+    context: int  # most tokens of a sequence
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
 

@@ -66,21 +66,21 @@ class Counting:
 )
 def test_decode_by_runs(stops: set[int], expected: list[int]) -> None:
     executor = Counting()
-    assert decode_by_runs(executor, 7, 20, 4, GREEDY, stops) == expected
+    assert decode_by_runs(executor, 7, 20, 4, GREEDY, stops, 3) == expected
     inputs = [7, *expected[:-1]]
     places = range(20, 20 + len(expected))
     assert executor.runs == [
-        Batch([token], [place], [0]) for token, place in zip(inputs, places, strict=True)
+        Batch([token], [place], [0], [3]) for token, place in zip(inputs, places, strict=True)
     ]
 
 
 def test_draws_do_not_depend_on_where_runs_are_cut() -> None:
     sampler = Sampler(1.0, 2, seed=4)
-    whole = decode_by_runs(Counting(), 7, 20, 30, sampler, ())
+    whole = decode_by_runs(Counting(), 7, 20, 30, sampler, (), 0)
     steps = np.diff([7, *whole])
     assert set(steps.tolist()) == {1, 2}
-    first = decode_by_runs(Counting(), 7, 20, 11, sampler, ())
-    rest = decode_by_runs(Counting(), first[-1], 31, 19, sampler, ())
+    first = decode_by_runs(Counting(), 7, 20, 11, sampler, (), 0)
+    rest = decode_by_runs(Counting(), first[-1], 31, 19, sampler, (), 0)
     assert first + rest == whole
 
 

@@ -21,6 +21,7 @@ from llm.gpu import state
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import usable_tiles
 from llm.gpu.device.memory import require_ram
+from llm.gpu.device.paged_cache import PagedCache
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import upload_weights
@@ -54,6 +55,7 @@ from llm.gpu.tape import Tape
 F32 = FORMATS[0]
 Words = NDArray[np.uint32]
 WORD = 4  # bytes
+FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
 
@@ -84,16 +86,16 @@ class DispatchExecutor:
         self._product_scratch = Scratch(
             -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
         )
+        self._paged = PagedCache(device, program.page_words, program.context)
         sizes = {
             "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
-            "the key/value cache": program.cache_words * WORD,
             "the state": state.STATE_WORDS * WORD,
             **{
                 f"weight buffer {shard}": words * WORD
                 for shard, words in enumerate(self._layout.shard_words)
             },
         }
-        self.memory_bytes = sum(sizes.values())
+        self._fixed_bytes = sum(sizes.values())
         if device.is_cpu:
             advice = "pick a smaller model or a shorter context_length"
             require_ram(self.memory_bytes, f"the model on {device.name}", advice)
@@ -101,13 +103,15 @@ class DispatchExecutor:
         try:
             for what, size in sizes.items():
                 self._buffers.append(device.buffer(size, what, addressed=True))
+            self._paged.allocate()
         except BaseException:
             self.close()
             raise
-        self._work, self._cache, self._state, *self._shards = self._buffers
+        self._work, self._state, *self._shards = self._buffers
         self._lane_addresses = self._find_addresses() if has_lanes(device) else None
         self._lowering = self._make_lowering()
         self._sets: list[Any] = []
+        self._shared_shader: Any = None
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
         self._logits: Tensor | None = None
@@ -127,15 +131,36 @@ class DispatchExecutor:
                 device, executor._shards, executor._layout, program, file
             ):
                 yield fraction * LOADED
-            device.clear(executor._cache, program.cache_words * WORD)
+            executor._paged.clear()
             yield from executor._finish_kernels()
-            executor._make_sets(names[-1])
+            executor._shared_shader = device.shader(names[-1])
+            executor._make_sets()
             if not device.is_cpu:
                 executor.rows_a_run = executor._find_rows_a_run()
         except BaseException:
             executor.close()
             raise
         return executor
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._fixed_bytes + self._paged.nbytes
+
+    @property
+    def pages(self) -> int:
+        return self._paged.pages
+
+    def grow(self, pages: int) -> None:
+        self._tables = {}
+        self._sets = []
+        self._paged.grow(pages)
+        self._make_sets()
+
+    def copy_page(self, source: int, target: int) -> None:
+        self._paged.copy_page(source, target)
+
+    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
+        self._paged.place(sequence, pages, first)
 
     def run(self, batch: Batch) -> None:
         rows, outputs = self._recorded_for(batch)
@@ -144,8 +169,8 @@ class DispatchExecutor:
         self._logits = tape.logits
         self._device.play(
             self._table(
-                ("forward", rows, outputs),
-                lambda: self._lowering.lower(tape.operations),
+                (APART if batch.are_apart else FORWARD, rows, outputs),
+                lambda: self._lowering.lower(tape.operations, are_apart=batch.are_apart),
             )
         )
         if not batch.outputs:
@@ -176,9 +201,15 @@ class DispatchExecutor:
         return self._read_picks(k)
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
-        return decode_by_runs(self, token, position, count, sampler, stops)
+        return decode_by_runs(self, token, position, count, sampler, stops, sequence)
 
     def logits(self, outputs: int) -> Floats:
         if self._logits is None:
@@ -204,6 +235,9 @@ class DispatchExecutor:
 
     def close(self) -> None:
         self._tables = {}
+        if self._paged.buffer is not None:
+            self._buffers.append(self._paged.buffer)
+            self._paged.buffer = None
         if self._buffers:
             self._device.free(*self._buffers)  # and with them their uniform sets
             self._buffers = []
@@ -286,11 +320,11 @@ class DispatchExecutor:
             self._device.compile(name, expand(name))
         return names
 
-    def _make_sets(self, kernel: str) -> None:
+    def _make_sets(self) -> None:
         """One uniform set a weight buffer; every kernel declares the same bindings."""
-        shader = self._device.shader(kernel)
+        shader = self._shared_shader
         for shard in self._shards:
-            buffers = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state]
+            buffers = [shard, shard, *[self._work] * 3, *[self._paged.buffer] * 2, self._state]
             self._sets.append(self._device.uniform_set(buffers, shader))
 
     def _recorded_for(self, batch: Batch) -> tuple[int, int]:
@@ -337,6 +371,8 @@ class DispatchExecutor:
         words[state.OUTPUTS] = len(batch.outputs)
         words[state.TOKENS : state.TOKENS + rows] = batch.tokens
         words[state.POSITIONS : state.POSITIONS + rows] = batch.positions
+        tables = [self._paged.table(sequence) for sequence in batch.sequences]
+        words[state.TABLES : state.TABLES + rows] = tables or self._paged.table(0)
         words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
         self._device.write(self._state, 0, self._state_bytes, state.PENALTIES * WORD)
 

@@ -29,6 +29,7 @@ class AttendPlan:
 
     kernel: str
     groups: Groups
+    step: int  # queries from group to group, each a head of a row
     tile: AttendTile | None = None  # None on software drivers
 
     @property
@@ -46,29 +47,48 @@ class AttendPlan:
     @property
     def merge_groups(self) -> Groups:
         assert self.tile is not None
-        threads = self.tile.queries * self.tile.head_size // 4
+        threads = self.step * self.tile.head_size // 4
         return (ceil_div(threads, KERNELS["attend_merge"].group_size), *self.groups[1:])
 
 
 def plan_attend(
-    heads: int, kv_heads: int, head_size: int, window: int, rows: int, device: AttendDevice
+    heads: int,
+    kv_heads: int,
+    head_size: int,
+    window: int,
+    rows: int,
+    device: AttendDevice,
+    *,
+    are_apart: bool = False,
 ) -> AttendPlan:
-    """For at most `rows` rows of `heads` heads; `window` cells, or 0 for all."""
-    queries = rows * (heads // kv_heads)
+    """For at most `rows` rows of `heads` heads; `window` cells, or 0 for all.
+
+    Rows that `are_apart` may be of several sequences: no group has queries of two of them.
+    """
+    group = heads // kv_heads
+    queries = group if are_apart else rows * group  # that groups share out
+    turns = rows if are_apart else 1
     if device.is_cpu:
-        kernel = "attend_rows_2" if rows == 1 else "attend_rows_16"
-        columns = int(KERNELS[kernel].defines["COLUMNS"])
-        return AttendPlan(kernel, (kv_heads, ceil_div(queries, columns), 1))
+        kernel = "attend_rows_2" if rows == 1 or are_apart else "attend_rows_16"
+        step = int(KERNELS[kernel].defines["COLUMNS"])
+        step = _divisor(group, step) if are_apart else step
+        return AttendPlan(kernel, (kv_heads, turns * ceil_div(queries, step), 1), step)
     tile: AttendTile = matrix_tile(
         head_size,
         queries,
         subgroup_size=device.subgroup_size,
         shared_memory=device.shared_memory,
     ) or plain_tile(head_size, queries)
-    down = ceil_div(queries, tile.queries)
-    cells = (window or LONG) + tile.queries // (heads // kv_heads)
+    step = _divisor(group, tile.queries) if are_apart else tile.queries
+    down = turns * ceil_div(queries, step)
+    cells = (window or LONG) + (0 if are_apart else tile.queries // group)
     parts = _plan_parts(tile, kv_heads * down, cells)
-    return AttendPlan(add_attend_tile(tile), (parts, kv_heads, down), tile)
+    return AttendPlan(add_attend_tile(tile), (parts, kv_heads, down), step, tile)
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor of a number up to `most`."""
+    return next(size for size in range(min(number, most), 0, -1) if number % size == 0)
 
 
 def _plan_parts(tile: AttendTile, groups: int, cells: int) -> int:

@@ -49,8 +49,11 @@ class Lowering:
         self._products = products
         self._attention = attention
 
-    def lower(self, operations: Sequence[Operation]) -> list[Dispatch]:
-        """The dispatches of a whole tape, in order."""
+    def lower(self, operations: Sequence[Operation], *, are_apart: bool = False) -> list[Dispatch]:
+        """The dispatches of a whole tape, in order.
+
+        Rows that `are_apart` may be of several sequences.
+        """
         dispatches: list[Dispatch] = []
         self._products.begin()
         for index, op in enumerate(operations):
@@ -58,6 +61,8 @@ class Lowering:
             lowered: Dispatch | list[Dispatch] | None = None
             if isinstance(op, RMSNorm | GatedUnit):
                 lowered = self._products.absorb(op, operations[index + 1 :])
+            if isinstance(op, Attend):
+                lowered = self._attention.lower(op, are_apart=are_apart)
             if lowered is None:
                 lowered = _LOWER[type(op)](self, op)
             dispatches += lowered if isinstance(lowered, list) else [lowered]
@@ -126,9 +131,6 @@ class Lowering:
             v_cache=op.cache.values,
         )
 
-    def _attend(self, op: Attend) -> list[Dispatch]:
-        return self._attention.lower(op)
-
     def _gated_unit(self, op: GatedUnit) -> Dispatch:
         return self._dispatch(
             op,
@@ -172,7 +174,6 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     MatMul: Lowering._matmul,
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
-    Attend: Lowering._attend,
     GatedUnit: Lowering._gated_unit,
     SelectRows: Lowering._select_rows,
 }

@@ -4,6 +4,7 @@ from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches_attend import AttendDevice, plan_attend
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Attend
+from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
 
@@ -12,9 +13,10 @@ def attend_scratch_floats(tape: Tape, device: AttendDevice) -> int:
     kinds = {_sizes(op): op.q.rows for op in tape.operations if isinstance(op, Attend)}
     return max(
         (
-            plan_attend(*sizes, rows, device).partial_floats
+            plan_attend(*sizes, rows, device, are_apart=are_apart).partial_floats
             for sizes, most in kinds.items()
-            for rows in range(1, most + 1)
+            for are_apart in (False, True)
+            for rows in range(1, (min(most, ROWS_APART) if are_apart else most) + 1)
         ),
         default=0,
     )
@@ -27,8 +29,9 @@ class AttendLowering:
         self._scratch = scratch
         self._device = device
 
-    def lower(self, op: Attend) -> list[Dispatch]:
-        plan = plan_attend(*_sizes(op), op.q.rows, self._device)
+    def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
+        """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
+        plan = plan_attend(*_sizes(op), op.q.rows, self._device, are_apart=are_apart)
         source = {
             "q": op.q.offset,
             "q_stride": op.q.width,
@@ -37,6 +40,7 @@ class AttendLowering:
             "heads": op.heads,
             "kv_heads": op.kv_heads,
             "window": op.window,
+            "step": plan.step,
         }
         target = {"y": op.y.offset, "y_stride": op.y.width}
         if plan.tile is None:
@@ -57,6 +61,7 @@ class AttendLowering:
             head_size=plan.tile.head_size,
             queries=plan.tile.queries,
             n_parts=plan.parts,
+            step=plan.step,
         )
         return [
             Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, (partials, *op.writes)),

@@ -270,8 +270,14 @@ class FusedExecutor(DispatchExecutor):
         data.view()[:] = words.tobytes()
         self._device.write(steps, 0, data, words.nbytes)
         shard = self._shards[0]
-        bindings = [shard, shard, *[self._work] * 3, *[self._cache] * 2, self._state, steps]
+        bindings = [shard, shard, *[self._work] * 3, *[self._paged.buffer] * 2, self._state, steps]
         return steps, self._device.uniform_set(bindings, shader)
+
+    def grow(self, pages: int) -> None:
+        self._drop_passes()
+        super().grow(pages)
+        if self._groups:
+            self._use_groups(self._groups)
 
     def _drop_passes(self) -> None:
         for key in [key for key in self._tables if key[0] == COLUMN_PASS]:

@@ -64,7 +64,13 @@ class PersistentExecutor(FusedExecutor):
         return super().candidates(output, k, penalties)
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
         self._catch_up()
         found: list[int] = []
@@ -72,7 +78,7 @@ class PersistentExecutor(FusedExecutor):
         while self._is_resident and sampler.fits_device and len(found) < count:
             n_tokens = min(self.ahead, count - len(found))
             last = found[-1] if found else token
-            batch = Batch([last], [position + len(found)], [0])
+            batch = Batch([last], [position + len(found)], [0], [sequence])
             self._write_state(batch, sampler, stops)
             started = time.perf_counter()
             self._play_tokens(n_tokens, batch.positions[0], draws=sampler.temperature > 0.0)
@@ -92,7 +98,7 @@ class PersistentExecutor(FusedExecutor):
         if len(found) < count:
             last = found[-1] if found else token
             start = position + len(found)
-            found += super().decode(last, start, count - len(found), sampler, stops)
+            found += super().decode(last, start, count - len(found), sampler, stops, sequence)
         return found
 
     def logits(self, outputs: int) -> Floats:

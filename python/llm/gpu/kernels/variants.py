@@ -45,6 +45,7 @@ ATTEND: Params = {
     "kv_heads": "I",
     "head_size": "I",
     "window": "I",
+    "step": "I",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -57,6 +58,7 @@ ATTEND_TILE: Params = {
     "kv_heads": "I",
     "window": "I",
     "partials": "I",
+    "step": "I",
 }
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
@@ -143,6 +145,7 @@ KERNELS: dict[str, Kernel] = {
             "head_size": "I",
             "queries": "I",
             "n_parts": "I",
+            "step": "I",
         },
     ),
     "gated_unit": Kernel(

@@ -40,6 +40,28 @@ def test_plan_attend(
     assert (down - 1) * size < queries <= down * size
     assert 1 <= plan.parts <= MAX_PARTS
     assert (plan.partial_floats == 0) == (plan.parts == 1)
+    assert plan.step == size
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "head_size", "step"),
+    [(*GEMMA, 4), (*LLAMA, 4), (6, 2, 32, 3), (71, 1, 64, 1), (40, 1, 64, 20)],
+)
+@pytest.mark.parametrize("rows", [1, 3, 16])
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_rows_apart(
+    heads: int, kv_heads: int, head_size: int, step: int, rows: int, device: AttendDevice
+) -> None:
+    """No group has heads of two rows, and all have some."""
+    plan = plan_attend(heads, kv_heads, head_size, 0, rows, device, are_apart=True)
+    group = heads // kv_heads
+    assert group % plan.step == 0
+    of_a_group = "COLUMNS" if plan.tile is None else "QUERIES"
+    assert plan.step <= int(KERNELS[plan.kernel].defines[of_a_group])
+    down = plan.groups[1] if plan.tile is None else plan.groups[2]
+    assert down == rows * group // plan.step
+    if plan.tile is not None:
+        assert plan.step == step
 
 
 def test_few_groups_are_cut_into_parts() -> None:

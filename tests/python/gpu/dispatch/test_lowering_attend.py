@@ -10,6 +10,7 @@ from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Attend, CacheSlab, Tensor
+from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
 MATRICES = AttendDevice(is_cpu=False, subgroup_size=32, shared_memory=48 * 1024)
@@ -17,7 +18,7 @@ PLAIN = AttendDevice(is_cpu=False)
 SOFTWARE = AttendDevice(is_cpu=True)
 HEADS, KV_HEADS, HEAD_SIZE = 4, 1, 256
 ROWS = 200
-SLAB = CacheSlab(4096, 4096 + 2000 * 128, 2000, HEAD_SIZE)
+SLAB = CacheSlab(4096, 4096 + 64 * 128, HEAD_SIZE)
 START = 8_000_000
 
 
@@ -66,9 +67,10 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "kv_heads": KV_HEADS,
         "window": 0,
         "partials": START,
+        "step": tile["QUERIES"],
     }
     assert source == expected
-    same = ("y", "y_stride", "heads", "kv_heads", "partials")
+    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step")
     assert {name: target[name] for name in same} == {name: source[name] for name in same}
     assert target["head_size"] == HEAD_SIZE
     assert target["queries"] == tile["QUERIES"]
@@ -76,6 +78,16 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
     threads = merge.groups[0] * KERNELS["attend_merge"].group_size
     assert threads >= tile["QUERIES"] * HEAD_SIZE // 4
     assert merge.groups[1:] == attend.groups[1:]
+
+
+@pytest.mark.parametrize("device", [MATRICES, PLAIN, SOFTWARE])
+def test_rows_of_several_sequences(device: AttendDevice) -> None:
+    """Groups share out the heads of a row, and the scratch has room for their parts."""
+    op = operation(ROWS_APART)
+    size = attend_scratch_floats(Tape(ROWS_APART, 1, [op]), device)
+    attend, *merge = AttendLowering(Scratch(START, size), device).lower(op, are_apart=True)
+    assert fields_of(attend)["step"] in (2, HEADS)
+    assert all(fields_of(dispatch)["step"] == HEADS for dispatch in merge)
 
 
 def test_the_merge_waits_and_the_next_layer_too() -> None:

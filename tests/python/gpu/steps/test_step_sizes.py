@@ -32,7 +32,7 @@ def tape_of(layers: Sequence[Heads], width: int = 256, feed_forward: int = 512) 
         q, mixed = tape.tensor(heads * head_size), tape.tensor(heads * head_size)
         k, v = tape.tensor(kv_heads * head_size), tape.tensor(kv_heads * head_size)
         gate, up = tape.tensor(feed_forward), tape.tensor(feed_forward)
-        slab = CacheSlab(0, 1 << 16, 64, k.width)
+        slab = CacheSlab(0, 1 << 16, k.width)
         tape.rms_norm(norm, x, h, 1e-6)
         for y in (q, k, v):
             tape.matmul(Weight("matrix", Q4_K, y.width, width), h, y)
