@@ -16,6 +16,7 @@
 //            GROUP_HEADS    query heads of a key/value head
 //            TOGETHER       of these, how many a group attends for where cells are many
 //            LANE_CELLS     cells of a tile that a lane loads, at most
+//            PAGES          of the longest sequence, or more
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            USE_F32, USE_F16, USE_Q5_0, USE_Q8_0, USE_Q4_K, USE_Q6_K: the formats of the weights
@@ -38,7 +39,7 @@
 #include "gate.glslh"
 #include "integer_dot.glslh"
 #include "state.glslh"
-#include "pages.glslh"
+#include "shared_pages.glslh"
 #include "weight_types.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
@@ -103,6 +104,7 @@ void main() {
 	position = state[STATE_POSITIONS];
 	const bool is_alone = params.first != NONE;
 	uint step = is_alone ? params.first : 0u;
+	load_pages();
 	read_step(0u, step);
 	read_step(1u, step + 1u < params.n_steps ? step + 1u : 0u);
 	if (gl_LocalInvocationID.x == 0u) {

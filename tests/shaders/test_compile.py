@@ -48,6 +48,6 @@ def test_cases_of_models(tmp_path: Path, write: Callable[[Path], Path], grid: Gr
     steps = fuse(tape, sizes.scratch(tape.work_floats))
     cases = list(dict.fromkeys(step.case(grid) for step in steps))
     assert 6 <= len(cases) < len(steps)  # every layer has the same
-    kernel = sizes.kernel(grid.subgroup_size, 1 << 20, cases, has_integer_dot=True)
+    kernel = sizes.kernel(grid.subgroup_size, 1 << 20, cases, context=5000, has_integer_dot=True)
     assert kernel is not None
     check(expand_kernel(kernel), tmp_path)

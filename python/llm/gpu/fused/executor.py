@@ -185,6 +185,7 @@ class FusedExecutor(DispatchExecutor):
             size,
             self._device.shared_memory,
             self._cases,
+            context=self._program.context,
             has_integer_dot=probe(self._device, "probe_integer_dot") == 1,
         )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS, steps_kernel
-from llm.gpu.operations import Attend, Embed, Tensor
+from llm.gpu.operations import PAGE_CELLS, Attend, Embed, Tensor
 from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.steps.attention import PART_FLOATS, heads_together, lane_cells
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
@@ -13,6 +13,7 @@ from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.steps import Product, Prologue
 from llm.gpu.tape import Tape
 
+LEAST_PAGES = 64  # of a table: a power of two, so that few kernels serve all contexts
 MAX_PARTS = 32  # of the cells of a key/value head
 SMALL_SHARED = 7064  # bytes of the kernel's shared variables that no size of a model changes
 
@@ -76,9 +77,16 @@ class StepSizes:
         shared_memory: int,
         cases: Sequence[str],
         *,
+        context: int,
         has_integer_dot: bool,
     ) -> Kernel | None:
-        """None where the kernel does not fit the model or the device (`shared_memory` in bytes)."""
+        """None where the kernel does not fit the model or the device (`shared_memory` in bytes).
+
+        `context` are the most tokens of a sequence.
+        """
+        pages = LEAST_PAGES
+        while pages * PAGE_CELLS < context:
+            pages *= 2
         if (
             subgroup_size < 8
             or self.head_size & (self.head_size - 1)
@@ -91,13 +99,14 @@ class StepSizes:
             group_heads=self.group_heads,
             together=heads_together(self.group_heads),
             lane_cells=lane_cells(self.head_size),
+            pages=pages,
             input_size=self.longest_input,
             model_width=self.longest_normed,
             formats=self.formats,
             has_integer_dot=has_integer_dot,
             cases=cases,
         )
-        return kernel if self._shared_bytes(subgroup_size) <= shared_memory else None
+        return kernel if self._shared_bytes(subgroup_size) + 4 * pages <= shared_memory else None
 
     def _shared_bytes(self, subgroup_size: int) -> int:
         runs = -(-self.longest_input // 128) * 8

@@ -55,7 +55,10 @@ def tape_of(layers: Sequence[Heads], width: int = 256, feed_forward: int = 512) 
 
 def fits(heads: Heads, subgroup_size: int, shared_memory: int = PLENTY) -> bool:
     sizes = StepSizes(tape_of([heads]))
-    return sizes.kernel(subgroup_size, shared_memory, CASES, has_integer_dot=True) is not None
+    return (
+        sizes.kernel(subgroup_size, shared_memory, CASES, context=4097, has_integer_dot=True)
+        is not None
+    )
 
 
 def test_sizes() -> None:
@@ -99,27 +102,31 @@ def test_where_the_kernel_fits(heads: Heads, subgroup_size: int, expected: bool)
 def test_shared_memory(heads: Heads, subgroup_size: int, width: int, feed_forward: int) -> None:
     """Exactly what the GLSL declares, so that no driver is asked for more than it has."""
     sizes = StepSizes(tape_of([heads], width, feed_forward))
-    kernel = sizes.kernel(subgroup_size, PLENTY, CASES, has_integer_dot=True)
+    kernel = sizes.kernel(subgroup_size, PLENTY, CASES, context=4097, has_integer_dot=True)
     assert kernel is not None
     needed = shared_bytes(expand_kernel(kernel))
-    assert sizes.kernel(subgroup_size, needed, CASES, has_integer_dot=True) == kernel
-    assert sizes.kernel(subgroup_size, needed - 1, CASES, has_integer_dot=True) is None
+    assert sizes.kernel(subgroup_size, needed, CASES, context=4097, has_integer_dot=True) == kernel
+    assert (
+        sizes.kernel(subgroup_size, needed - 1, CASES, context=4097, has_integer_dot=True) is None
+    )
 
 
 def test_a_large_model() -> None:
     """The sizes of Llama 3 8B, in the least shared memory that large GPUs have."""
     sizes = StepSizes(tape_of([(32, 8, 128)], width=4096, feed_forward=14336))
-    assert sizes.kernel(32, 48 << 10, CASES, has_integer_dot=True) is not None
+    for context, fits in ((16, True), (65_536, True), (65_537, False)):
+        kernel = sizes.kernel(32, 48 << 10, CASES, context=context, has_integer_dot=True)
+        assert (kernel is not None) == fits
 
 
 @pytest.mark.parametrize("has_integer_dot", [True, False])
 def test_kernel(has_integer_dot: bool) -> None:
     sizes = StepSizes(tape_of([(6, 2, 64)], width=320, feed_forward=800))
-    kernel = sizes.kernel(16, PLENTY, CASES, has_integer_dot=has_integer_dot)
+    kernel = sizes.kernel(16, PLENTY, CASES, context=4097, has_integer_dot=has_integer_dot)
     assert kernel is not None
     assert kernel.group_size == RESIDENT_SUBGROUPS * 16
     defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "GROUP_HEADS": 3, "INPUT_SIZE": 800}
-    defines |= {"TOGETHER": 2, "LANE_CELLS": 4}
+    defines |= {"TOGETHER": 2, "LANE_CELLS": 4, "PAGES": 128}
     defines |= {"MODEL_WIDTH": 320, "USE_Q8_0": 1, "USE_Q4_K": 1, "USE_F16": 1}
     defines |= {"STEP_CASES": "case 1u: { one(); } break; case 2u: { two(); } break;"}
     assert kernel.defines == ({**defines, "HAS_INTEGER_DOT": 1} if has_integer_dot else defines)
