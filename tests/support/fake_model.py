@@ -1,8 +1,9 @@
 """A model without weights, for the `generate` stage: bytes are tokens, and no file is read.
 
 It checks what a real one relies on: one thread, chunks no longer than allowed, positions that
-follow on what is in the KV. What it says is either a script or, without one, drawn from a hash of
-everything in the KV, so that a wrong KV gives another text.
+follow on what is in the cache, pages that no other sequence has where it writes. What it says is
+either a script or, without one, drawn from a hash of everything in the cache of its sequence, so
+that a wrong cache gives another text.
 """
 
 import threading
@@ -12,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from llm.errors import NumericError
+from llm.errors import DeviceMemoryError, NumericError
+from llm.generate.model import Row
+from llm.generate.sequence import CachedSequences
+from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.penalties import Penalties
 from llm.gpu.program import Candidates
 from llm.gpu.sampler import Sampler
 
 BOS, END = 256, 257
 VOCABULARY = 258
+NOTHING = -1  # in a cell
 TURN_END = "\nUser:"  # the chat format's own stop word
 
 
@@ -86,30 +91,81 @@ class FakeModel:
         self._script = None if script is None else iter(script)
         self._before_forward = before_forward
         self._nan_at = nan_at
-        self._kv: list[int] = []
-        self._scores: np.ndarray | None = None  # (V,) of the last row that was an output
+        self.together: list[int] = []  # how many sequences a run was for
+        self.cells = np.full((-(-context_length // PAGE_CELLS), PAGE_CELLS), NOTHING)
+        self.most_pages = 1000
+        self._tables = {0: list(range(self.pages))}
+        self._lengths: dict[int, int] = {}
+        self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
         self._thread = threading.get_ident()
+        self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
 
-    def forward(self, ids: Sequence[int], position: int, outputs: Sequence[int]) -> None:
+    @property
+    def pages(self) -> int:
+        return len(self.cells)
+
+    def grow(self, pages: int) -> None:
         self._check()
+        if pages > self.most_pages:
+            raise DeviceMemoryError(f"{pages} pages do not fit")
+        more = np.full((pages - self.pages, PAGE_CELLS), NOTHING)
+        self.cells = np.concatenate([self.cells, more])
+
+    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
+        table = self._tables.setdefault(sequence, [])
+        assert first <= len(table), "a gap in the table"
+        table[first : first + len(pages)] = pages
+
+    def copy_page(self, source: int, target: int) -> None:
+        self.cells[target] = self.cells[source]
+
+    def kv(self, sequence: int = 0) -> list[int]:
+        """What its latest run could see."""
+        found = self.cells[self._tables.get(sequence, [])].reshape(-1)
+        return found[: self._lengths.get(sequence, 0)].tolist()
+
+    def forward(
+        self, ids: Sequence[int], position: int, outputs: Sequence[int], sequence: int = 0
+    ) -> None:
         assert 0 < len(ids) <= self.chunk_size, "a chunk of a size that the model refuses"
-        assert position <= len(self._kv), "positions in between were never computed"
-        assert position + len(ids) <= self.context_length, "beyond the context"
-        self._scores = None
-        self._before_forward(len(self.forwards))
+        self._begin_run()
         self.forwards.append((position, len(ids)))
-        self._kv[position:] = ids
+        self._write(sequence, ids, position)
         if outputs:
             assert list(outputs) == [len(ids) - 1], "only the last row is of use"
-            self._scores = self._next_scores()
+            self._scores = [self._next_scores(sequence)]
 
-    def candidates(self, k: int, penalties: Penalties | None = None) -> Candidates:
+    def forward_rows(self, rows: Sequence[Row]) -> None:
+        assert len({row.sequence for row in rows}) == len(rows) <= self.chunk_size
+        self._begin_run()
+        self.together.append(len(rows))
+        for row in rows:
+            self._write(row.sequence, [row.token], row.position)
+        self._scores = [self._next_scores(row.sequence) for row in rows]
+
+    def _begin_run(self) -> None:
         self._check()
-        assert self._scores is not None, "logits of an earlier forward"
+        self._scores = []
+        self._before_forward(len(self.forwards) + len(self.together))
+
+    def _write(self, sequence: int, ids: Sequence[int], position: int) -> None:
+        assert position + len(ids) <= self.context_length, "beyond the context"
+        for place, id in enumerate(ids, position):
+            page = self._tables[sequence][place // PAGE_CELLS]
+            assert not self.sequences.pool.is_shared(page), "another sequence's cells"
+            self.cells[page, place % PAGE_CELLS] = id
+        self._lengths[sequence] = position + len(ids)
+        assert NOTHING not in self.kv(sequence), "positions in between were never computed"
+
+    def candidates(
+        self, k: int, penalties: Penalties | None = None, output: int = -1
+    ) -> Candidates:
+        self._check()
+        assert self._scores, "logits of an earlier forward"
         if len(self.asked_for) == self._nan_at:
             raise NumericError("logits are NaN")
         self.asked_for.append((k, penalties))
-        scores = self._scores.copy()
+        scores = self._scores[output].copy()
         if penalties is not None:
             for id, count in penalties.counts.items():
                 scores[id] *= penalties.repeat if scores[id] <= 0 else 1 / penalties.repeat
@@ -118,12 +174,18 @@ class FakeModel:
         return Candidates(order.astype(np.int64), scores[order])
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
         assert 0 < count <= (self.ahead if sampler.fits_device else 1), "more than is quick"
         found: list[int] = []
         for place in range(position, position + count):
-            self.forward([found[-1] if found else token], place, [0])
+            self.forward([found[-1] if found else token], place, [0], sequence)
             best = self.candidates(sampler.candidates)
             found.append(int(best.ids[sampler.choose(best.logits, place + 1)]))
             if found[-1] in stops:
@@ -138,12 +200,14 @@ class FakeModel:
         assert threading.get_ident() == self._thread, "a model belongs to the thread that loaded it"
         assert not self.is_closed, "used after it was closed"
 
-    def _next_scores(self) -> np.ndarray:
+    def _next_scores(self, sequence: int) -> np.ndarray:
         if self._script is not None:
             scores = np.zeros(VOCABULARY, np.float32)
             scores[next(self._script)] = 30.0
             return scores
-        random = np.random.default_rng(zlib.crc32(np.asarray(self._kv, np.uint16).tobytes()))
+        random = np.random.default_rng(
+            zlib.crc32(np.asarray(self.kv(sequence), np.uint16).tobytes())
+        )
         scores = random.normal(0.0, 2.0, VOCABULARY).astype(np.float32)
         scores[128:] = -100.0  # ASCII only, and it never ends by itself
         return scores

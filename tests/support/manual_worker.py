@@ -4,12 +4,14 @@ from collections import deque
 from collections.abc import Callable
 
 from llm.generate.events import Event
-from llm.generate.session import LoadModel, Session
+from llm.generate.library import LoadModel, ModelLibrary
+from llm.generate.session import Session
+from llm.generate.turns import take_turn
 
 
 class ManualWorker:
     def __init__(self, load_model: LoadModel) -> None:
-        self.load_model = load_model
+        self.library = ModelLibrary(load_model)
         self.commands: deque[Callable[[], None]] = deque()
         self.sessions: list[Session] = []
         self.is_stopped = False
@@ -20,7 +22,7 @@ class ManualWorker:
         return not self.is_stopped
 
     def open_session(self, emit: Callable[[Event], None]) -> Session:
-        self.sessions.append(Session(self.load_model, emit))
+        self.sessions.append(Session(self.library, emit))
         return self.sessions[-1]
 
     def close_session(self, session: Session) -> None:
@@ -30,9 +32,8 @@ class ManualWorker:
         for _ in range(count):
             while self.commands:
                 self.commands.popleft()()
-            for session in self.sessions:
-                if session.has_work:
-                    session.step()
+            for _ in self.sessions:
+                take_turn(self.sessions, lambda command: command())
 
     def run(self) -> None:
         self.step()

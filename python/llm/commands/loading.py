@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from llm.generate.model import Model, load_model
 from llm.gpu.device.release import release_device
+from llm.gpu.program import ROWS_APART
 
 SUBMIT_SECONDS = 0.1  # no frame waits for a command
 
@@ -15,7 +16,7 @@ def loaded(
     executor: str,
     *,
     context_length: int = 1024,
-    max_outputs: int = 1,
+    max_outputs: int = ROWS_APART,
     chunk_rows: int | None = None,
     on_progress: Callable[[float], object] = lambda fraction: None,
 ) -> Iterator[Model]:

@@ -1,4 +1,4 @@
-"""Makes one answer, as a generator: each `next` runs one chunk of the prompt or one token.
+"""Makes one answer, as a generator: each step runs a chunk of the prompt, or asks for a token.
 
 Once the generator has been started, one `Ended` is emitted whatever happens: at its end, on an
 error, or when it is closed between two steps, which is what cancels it.
@@ -8,9 +8,8 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import current_thread
-from typing import TYPE_CHECKING
 
 from llm.errors import LLMError, RequestError, printable
 from llm.generate.events import (
@@ -24,26 +23,40 @@ from llm.generate.events import (
     Event,
     Updated,
 )
-from llm.generate.prefix import Prefix
 from llm.generate.request import Request
 from llm.generate.sampling import Chooser
+from llm.generate.sequence import CachedSequence
 from llm.generate.transcript import Transcript
 
-if TYPE_CHECKING:
-    from llm.generate.model import Model
 
-Steps = Generator[None, None, None]
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The tokens after `token`, which follows those that `sequence` holds: one at least."""
+
+    sequence: CachedSequence
+    token: int
+    chooser: Chooser
+    most: int
+
+
+Steps = Generator[Wanted | None, list[int], None]  # what it wants is sent to it
 
 
 class Answer:
-    """One request being answered by one model. `prefix` is what that model's KV holds."""
+    """One request being answered. `sequence` is what the model's cache holds of it."""
 
     def __init__(
-        self, model: "Model", prefix: Prefix, request: Request, emit: Callable[[Event], None]
+        self,
+        sequence: CachedSequence,
+        context_length: int,
+        request: Request,
+        emit: Callable[[Event], None],
     ) -> None:
         is_chat = not isinstance(request.prompt, str)
+        model = sequence.model
         self._model = model
-        self._prefix = prefix
+        self._sequence = sequence
+        self._context_length = context_length
         self._request = request
         self._emit = emit
         # Without a template a chat format ends turns by words of its own: to the caller, a "stop".
@@ -54,22 +67,23 @@ class Answer:
             strip_start=is_chat,
         )
         self._stats = AnswerStats(thread=current_thread().name)
-        self._made: deque[int] = deque()  # tokens that are to come
 
     def run(self) -> Steps:
         reason, error, details = CANCELLED, "", ""  # true as long as nothing else happened
+        self._sequence.is_busy = True
         try:
             reason = yield from self._generate()
         except RequestError as problem:
             reason, error = ERROR, str(problem)
         except LLMError as problem:
-            self._prefix.clear()  # what a failed or NaN forward left there is not to be built upon
+            self._sequence.clear()  # a failed or NaN forward is not to be built upon
             reason, error = ERROR, str(problem)
         except Exception as problem:  # our own fault: it ends this answer and nobody else's
-            self._prefix.clear()
+            self._sequence.clear()
             reason, error = ERROR, printable(f"{type(problem).__name__}: {problem}")
             details = traceback.format_exc()
         finally:
+            self._sequence.is_busy = False
             if rest := self._transcript.finish():
                 self._emit(Updated(self._request.id, rest, self._stats))
             self._emit(
@@ -83,7 +97,7 @@ class Answer:
                 )
             )
 
-    def _generate(self) -> Generator[None, None, str]:
+    def _generate(self) -> Generator[Wanted | None, list[int], str]:
         """Returns why the answer is over."""
         started = time.perf_counter()
         prompt = self._encode_prompt()
@@ -94,6 +108,7 @@ class Answer:
         first_token_at = 0.0
         generated = 0
         token = chooser.choose(self._model, len(prompt))
+        made: deque[int] = deque()  # tokens that are to come
         while True:
             now = time.perf_counter()
             first_token_at = first_token_at or now
@@ -113,22 +128,11 @@ class Answer:
                 return STOP if self._transcript.stop_word in self._turn_ends else STOP_WORD
             if generated == limit:
                 return LENGTH
-            yield
-            token = self._next(token, chooser, limit - generated)
-
-    def _next(self, token: int, chooser: Chooser, most: int) -> int:
-        """The token after `token`; several are made at a time where that is quick.
-
-        Those made beyond the answer's end stay in the KV, where they harm nobody.
-        """
-        if chooser.looks_back:
-            self._prefix.forward(self._model, [token], want_logits=True)
-            return chooser.choose(self._model, len(self._prefix))
-        if not self._made:
-            sampler, ends = chooser.sampler, self._model.tokenizer.end_ids
-            count = min(self._model.ahead, most) if sampler.fits_device else 1
-            self._made.extend(self._prefix.decode(self._model, token, count, sampler, ends))
-        return self._made.popleft()
+            if made:
+                yield None
+            else:  # those made beyond the answer's end stay in the cache, where they harm nobody
+                made.extend((yield Wanted(self._sequence, token, chooser, limit - generated)))
+            token = made.popleft()
 
     def _encode_prompt(self) -> list[int]:
         prompt = self._request.prompt
@@ -139,16 +143,16 @@ class Answer:
             ids = self._model.chat_format.encode(prompt)
         if not ids:
             raise RequestError("the prompt is empty: it has no tokens")
-        if len(ids) >= self._model.context_length:
+        if len(ids) >= self._context_length:
             raise RequestError(
                 f"the prompt has {len(ids)} tokens and context_length is "
-                f"{self._model.context_length}; it must leave at least one for the answer"
+                f"{self._context_length}; it must leave at least one for the answer"
             )
         return ids
 
     def _prefill(self, prompt: list[int]) -> Steps:
         """Leaves the logits of the prompt's last token in the model."""
-        cached = self._prefix.keep_common(prompt)
+        cached = self._sequence.keep_common(prompt)
         self._stats = replace(
             self._stats,
             prompt_tokens=len(prompt),
@@ -157,12 +161,12 @@ class Answer:
         )
         size = self._model.chunk_size
         for start in range(cached, len(prompt), size):
-            yield
+            yield None
             chunk = prompt[start : start + size]
             is_last = start + size >= len(prompt)
-            self._prefix.forward(self._model, chunk, want_logits=is_last)
+            self._sequence.forward(chunk, want_logits=is_last)
 
     def _token_limit(self, n_prompt: int) -> int:
-        room = self._model.context_length - n_prompt
+        room = self._context_length - n_prompt
         most = self._request.options.max_tokens
         return min(most, room) if most > 0 else room

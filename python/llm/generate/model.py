@@ -5,13 +5,15 @@ Knows nothing of sampling, conversations or Godot. Belongs to the thread that lo
 
 import os
 from collections.abc import Collection, Generator, Sequence
+from dataclasses import dataclass
 
 from llm.errors import RequestError
 from llm.files.gguf import GgufFile
+from llm.generate.sequence import CachedSequences
 from llm.gpu.executors import choose_executor
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, weight_bytes
-from llm.gpu.program import Batch, Candidates, Executor, Floats
+from llm.gpu.program import ROWS_APART, Batch, Candidates, Executor, Floats
 from llm.gpu.sampler import Sampler
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
@@ -19,6 +21,15 @@ from llm.text.tokenizer import Tokenizer
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
 WEIGHTS_FROM = 0.1  # the fraction done of a load when the executor starts on its part
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A token of one of several sequences that run together."""
+
+    sequence: int
+    token: int
+    position: int
 
 
 class Model:
@@ -43,6 +54,7 @@ class Model:
         self.token_bytes = token_bytes  # of weights that one token reads
         self._executor = executor
         self._outputs = 0
+        self.sequences = CachedSequences(self, executor)
 
     @property
     def executor(self) -> str:
@@ -72,29 +84,55 @@ class Model:
         """Bytes of weights, cache and activations on the executor's device."""
         return self._executor.memory_bytes
 
-    def forward(self, ids: Sequence[int], position: int, outputs: Sequence[int]) -> None:
-        """Runs up to `chunk_size` tokens, the first at `position`, and keeps logits of some rows.
+    def forward(
+        self, ids: Sequence[int], position: int, outputs: Sequence[int], sequence: int = 0
+    ) -> None:
+        """Runs up to `chunk_size` tokens of a sequence, the first at `position`, and keeps logits
+        of some rows.
 
         Keys and values of positions before are used as they stand; those of the rows are written.
         `outputs` are row numbers. Raises RequestError beyond the context or the chunk.
         """
         self._check_place(len(ids), position)
         self._outputs = len(outputs)
-        self._executor.run(Batch(ids, range(position, position + len(ids)), outputs))
+        sequences = [sequence] * len(ids)
+        self._executor.run(Batch(ids, range(position, position + len(ids)), outputs, sequences))
 
-    def candidates(self, k: int, penalties: Penalties | None = None) -> Candidates:
-        """Of the last output row: the k largest logits; k = 1 is the argmax, k = 0 gives all.
+    def candidates(
+        self, k: int, penalties: Penalties | None = None, output: int = -1
+    ) -> Candidates:
+        """Of an output row: the k largest logits; k = 1 is the argmax, k = 0 gives all.
 
         Sorted downwards, ties by the lower id. Raises NumericError on NaN or infinity.
         """
         if self._outputs == 0:
             raise RequestError("no logits were kept: name a row in `outputs`")
-        return self._executor.candidates(self._outputs - 1, k, penalties)
+        return self._executor.candidates(output % self._outputs, k, penalties)
+
+    def forward_rows(self, rows: Sequence[Row]) -> None:
+        """Runs a token for each of up to ROWS_APART sequences, and keeps logits of all."""
+        for row in rows:
+            self._check_place(1, row.position)
+        self._outputs = len(rows)
+        self._executor.run(
+            Batch(
+                [row.token for row in rows],
+                [row.position for row in rows],
+                range(len(rows)),
+                [row.sequence for row in rows],
+            )
+        )
 
     def decode(
-        self, token: int, position: int, count: int, sampler: Sampler, stops: Collection[int]
+        self,
+        token: int,
+        position: int,
+        count: int,
+        sampler: Sampler,
+        stops: Collection[int],
+        sequence: int = 0,
     ) -> list[int]:
-        """The next `count` tokens after `token` at `position`, drawn one after the other.
+        """The next `count` tokens of a sequence after `token` at `position`, one after the other.
 
         Fewer where one of `stops` was drawn, which is then the last. Keys and values of all but the
         last are written. Raises NumericError, and RequestError beyond the context.
@@ -103,7 +141,7 @@ class Model:
             end = position + count
             raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
         self._outputs = 1
-        return self._executor.decode(token, position, count, sampler, stops)
+        return self._executor.decode(token, position, count, sampler, stops, sequence)
 
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""
@@ -133,7 +171,7 @@ def load_model(
     *,
     executor: str = "auto",
     context_length: int = 4096,
-    max_outputs: int = 1,
+    max_outputs: int = ROWS_APART,
     chunk_rows: int | None = None,
     is_patient: bool = False,
 ) -> Generator[float, None, Model]:

@@ -33,9 +33,9 @@ class Chooser:
         penalties = (params.repeat_penalty, params.presence_penalty, params.frequency_penalty)
         return penalties != (1.0, 0.0, 0.0)
 
-    def choose(self, model: "Model", position: int) -> int:
-        """The token for `position`, from the model's last output row. Raises NumericError."""
-        best = model.candidates(self.sampler.candidates, self._penalties())
+    def choose(self, model: "Model", position: int, output: int = -1) -> int:
+        """The token for `position`, from one of the model's output rows. Raises NumericError."""
+        best = model.candidates(self.sampler.candidates, self._penalties(), output)
         token = int(best.ids[self.sampler.choose(best.logits, position)])
         self._window.append(token)
         return token

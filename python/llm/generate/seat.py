@@ -1,11 +1,10 @@
-"""A client's place at a loaded model: its part of the KV, and answers made from it."""
+"""A client's place at a loaded model: its sequence, and answers made from it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm.generate.answer import Answer, Steps
 from llm.generate.events import Event
-from llm.generate.prefix import Prefix
 from llm.generate.request import Request
 
 if TYPE_CHECKING:
@@ -13,23 +12,23 @@ if TYPE_CHECKING:
 
 
 class Seat:
-    def __init__(self, model: "Model") -> None:
-        self._model = model
-        self._prefix = Prefix()
+    def __init__(self, model: "Model", context_length: int) -> None:
+        """For conversations of up to so many tokens, or as many as the model takes.
 
-    @property
-    def executor(self) -> str:
-        """Its name, which may change while tokens run."""
-        return self._model.executor
+        Raises RequestError where the model has no more room for a sequence.
+        """
+        self.model = model
+        self.context_length = min(context_length, model.context_length)
+        self._sequence = model.sequences.open()
 
     def answer(self, request: Request, emit: Callable[[Event], None]) -> Steps:
         """Steps that answer; see `Answer` for what is emitted."""
-        return Answer(self._model, self._prefix, request, emit).run()
+        return Answer(self._sequence, self.context_length, request, emit).run()
 
     def forget(self) -> None:
         """The next answer computes its whole prompt."""
-        self._prefix.clear()
+        self._sequence.clear()
 
     def close(self) -> None:
-        """Frees the model, which is this seat's alone."""
-        self._model.close()
+        """Gives its place up. The model stays."""
+        self._sequence.close()

@@ -1,7 +1,7 @@
 """The one thread that loads models and runs them. It owns the device and every model for life.
 
 Other threads only post commands. Between two steps, and a step is short, the thread looks at them;
-with nothing to do it sleeps. Sessions take turns, one step each.
+with nothing to do it sleeps. Sessions take turns: see turns.py.
 """
 
 import sys
@@ -11,7 +11,9 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from llm.generate.events import Event
-from llm.generate.session import LoadModel, Session
+from llm.generate.library import LoadModel, ModelLibrary
+from llm.generate.session import Session
+from llm.generate.turns import take_turn
 
 THREAD_NAME = "llm-worker"
 
@@ -24,7 +26,7 @@ Command = Callable[[], None]
 class Worker:
     def __init__(self, load_model: LoadModel, release: Command = lambda: None) -> None:
         """Starts the thread. `release` is the last thing it calls, to free what models shared."""
-        self._load_model = load_model
+        self._library = ModelLibrary(load_model)
         self._release = release
         self._commands: SimpleQueue[Command | None] = SimpleQueue()  # None: stop
         self._sessions: list[Session] = []  # the worker thread's own
@@ -43,7 +45,7 @@ class Worker:
 
     def open_session(self, emit: Callable[[Event], None]) -> Session:
         """A session whose methods are to be called through `post` alone, as is `emit` by it."""
-        session = Session(self._load_model, emit)
+        session = Session(self._library, emit)
         self.post(lambda: self._sessions.append(session))
         return session
 
@@ -61,7 +63,7 @@ class Worker:
     def _run(self) -> None:
         try:
             while self._obey_commands():
-                self._step_next()
+                take_turn(self._sessions, _guarded)
         finally:
             while self._sessions:
                 self._drop(self._sessions[0])
@@ -77,13 +79,6 @@ class Worker:
             _guarded(command)
             is_idle = False
         return True
-
-    def _step_next(self) -> None:
-        session = next((session for session in self._sessions if session.has_work), None)
-        if session is not None:
-            self._sessions.remove(session)
-            self._sessions.append(session)  # to the end, so that the others come first
-            _guarded(session.step)
 
     def _drop(self, session: Session) -> None:
         if session in self._sessions:

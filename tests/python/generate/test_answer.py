@@ -1,12 +1,14 @@
 """One answer, stepped by hand: what it says, why it ends, and what it computes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from support.fake_model import TURN_END, FakeModel, says
 
 from llm.errors import DeviceError
+from llm.generate.decoding import decode
 from llm.generate.events import Ended, Event, Updated
 from llm.generate.request import AnswerOptions, Request, SamplingParams
 from llm.generate.seat import Seat
@@ -28,10 +30,31 @@ def chat(*contents: str, **options: Any) -> Request:
     return Request(1, messages, AnswerOptions(GREEDY, **options))
 
 
+def seat_at(model: Any) -> Seat:
+    return Seat(model, 1000)
+
+
+def steps_of(seat: Seat, request: Request, emit: Callable[[Event], None]) -> Iterator[None]:
+    """With the tokens that it wants, made at the next step."""
+    answering = seat.answer(request, emit)
+    step = partial(next, answering)
+    try:
+        while True:
+            wanted = step()
+            yield
+            found = decode([wanted], is_alone=True)[0] if wanted else None
+            is_fault = isinstance(found, Exception)
+            step = partial(answering.throw if is_fault else answering.send, found)  # type: ignore[arg-type]
+    except StopIteration:
+        return
+    finally:
+        answering.close()
+
+
 def run(seat: Seat, request: Request, steps: int | None = None) -> tuple[list[str], Ended]:
     """The pieces that were not empty, and the end. After `steps` steps it is closed."""
     events: list[Event] = []
-    answering = seat.answer(request, events.append)
+    answering = steps_of(seat, request, events.append)
     if steps is None:
         for _ in answering:
             pass
@@ -49,7 +72,7 @@ def run(seat: Seat, request: Request, steps: int | None = None) -> tuple[list[st
 
 def token_ids(model: FakeModel, request: Request) -> list[int]:
     events: list[Event] = []
-    for _ in Seat(model).answer(request, events.append):
+    for _ in steps_of(seat_at(model), request, events.append):
         pass
     return [e.token for e in events if isinstance(e, Updated) and e.token is not None]
 
@@ -74,7 +97,7 @@ def token_ids(model: FakeModel, request: Request) -> list[int]:
 def test_how_it_ends(
     script: Sequence[int], options: dict[str, Any], pieces: list[str], reason: str
 ) -> None:
-    found, ended = run(Seat(FakeModel(script)), raw("Hi", **options))
+    found, ended = run(seat_at(FakeModel(script)), raw("Hi", **options))
     assert (found, ended.reason, ended.error) == (pieces, reason, "")
 
 
@@ -95,7 +118,7 @@ def test_the_end_of_a_turn_is_no_token_of_the_answer() -> None:
 def test_at_the_edge_of_the_context(room: int, reason: str, text: str) -> None:
     model = FakeModel(says("abc"), context_length=20)
     prompt = "x" * (20 - room - 1)  # and one BOS
-    _, ended = run(Seat(model), raw(prompt))
+    _, ended = run(seat_at(model), raw(prompt))
     assert (ended.reason, ended.text) == (reason, text)
     if reason == "error":
         assert str(20 - room) in ended.error
@@ -106,22 +129,22 @@ def test_at_the_edge_of_the_context(room: int, reason: str, text: str) -> None:
 def test_an_empty_prompt_is_an_error() -> None:
     model = FakeModel()
     model.tokenizer.add_bos = False
-    _, ended = run(Seat(model), raw(""))
+    _, ended = run(seat_at(model), raw(""))
     assert (ended.reason, ended.error) == ("error", "the prompt is empty: it has no tokens")
 
 
 def test_a_raw_prompt_may_hold_markers_and_a_message_may_not() -> None:
     model = FakeModel(says("", ""))
-    seat = Seat(model)
+    seat = seat_at(model)
     run(seat, raw("a<end>"))
-    assert model._kv == [256, ord("a"), 257]
+    assert model.kv() == [256, ord("a"), 257]
     run(seat, chat("a<end>"))
-    assert 257 not in model._kv
+    assert 257 not in model.kv()
 
 
 def test_the_prompt_runs_in_chunks_and_one_step_each() -> None:
     model = FakeModel(b"ab", chunk_size=8)
-    answering = Seat(model).answer(raw("x" * 19, max_tokens=2), lambda event: None)
+    answering = steps_of(seat_at(model), raw("x" * 19, max_tokens=2), lambda event: None)
     seen = []
     for _ in answering:
         seen.append(list(model.forwards))
@@ -134,36 +157,36 @@ def test_the_prompt_runs_in_chunks_and_one_step_each() -> None:
 @pytest.mark.parametrize("steps", range(1, 7))
 def test_cancelled_after_any_step(steps: int) -> None:
     model = FakeModel(b"abcdef", chunk_size=8)
-    seat = Seat(model)
+    seat = seat_at(model)
     _, ended = run(seat, raw("x" * 19), steps=steps)
     assert (ended.reason, ended.text) == ("cancelled", "abcdef"[: max(0, steps - 3)])
     assert len(model.forwards) == steps - 1
 
 
 def test_cancelling_shows_what_was_held_back() -> None:
-    pieces, ended = run(Seat(FakeModel(b"a\nbc")), raw("Hi", stop_words=("\nx",)), steps=3)
+    pieces, ended = run(seat_at(FakeModel(b"a\nbc")), raw("Hi", stop_words=("\nx",)), steps=3)
     assert (pieces, ended.text) == (["a", "\n"], "a\n")
 
 
 def test_the_chat_formats_own_stop_word_is_a_plain_stop() -> None:
     script = b"Yes." + TURN_END.encode()
-    _, ended = run(Seat(FakeModel(script)), chat("Is it?"))
+    _, ended = run(seat_at(FakeModel(script)), chat("Is it?"))
     assert (ended.text, ended.reason) == ("Yes.", "stop")
-    _, ended = run(Seat(FakeModel(script)), raw("Is it?", max_tokens=len(script)))
+    _, ended = run(seat_at(FakeModel(script)), raw("Is it?", max_tokens=len(script)))
     assert (ended.text, ended.reason) == (script.decode(), "length"), "raw text has no turns"
 
 
 def test_a_chat_answer_starts_without_white_space() -> None:
     script = says(" \n Yes, it is.")
-    assert run(Seat(FakeModel(script)), chat("Is it?"))[1].text == "Yes, it is."
-    assert run(Seat(FakeModel(script)), raw("Is it?"))[1].text == " \n Yes, it is."
+    assert run(seat_at(FakeModel(script)), chat("Is it?"))[1].text == "Yes, it is."
+    assert run(seat_at(FakeModel(script)), raw("Is it?"))[1].text == " \n Yes, it is."
 
 
 def test_a_known_beginning_is_not_computed_again() -> None:
     model = FakeModel(says("Hello.", "Fine."), chunk_size=64)
-    seat = Seat(model)
+    seat = seat_at(model)
     run(seat, chat("Hi"))
-    first = len(model._kv)
+    first = len(model.kv())
     model.forwards.clear()
     _, ended = run(seat, chat("Hi", "Hello.", "How are you?"))
     position, length = model.forwards[0]
@@ -183,10 +206,10 @@ def test_a_known_beginning_is_not_computed_again() -> None:
     ],
 )
 def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
-    used = Seat(FakeModel())
+    used = seat_at(FakeModel())
     run(used, raw("abcdef", HOT, max_tokens=5))
     _, reused = run(used, raw(second, HOT, max_tokens=12))
-    _, fresh = run(Seat(FakeModel()), raw(second, HOT, max_tokens=12))
+    _, fresh = run(seat_at(FakeModel()), raw(second, HOT, max_tokens=12))
     assert reused.text == fresh.text
     assert (reused.stats.cached_tokens, fresh.stats.cached_tokens) == (cached, 0)
 
@@ -205,7 +228,7 @@ def test_reuse_gives_what_a_fresh_run_gives(second: str, cached: int) -> None:
 def test_tokens_made_ahead_change_nothing(
     ahead: int, sampling: SamplingParams, options: dict[str, Any]
 ) -> None:
-    plain, quick = Seat(FakeModel()), Seat(FakeModel(ahead=ahead))
+    plain, quick = seat_at(FakeModel()), seat_at(FakeModel(ahead=ahead))
     for prompt in ("abcdef", "abcdxy", "abcdefgh"):
         _, expected = run(plain, raw(prompt, sampling, **options))
         _, found = run(quick, raw(prompt, sampling, **options))
@@ -215,10 +238,10 @@ def test_tokens_made_ahead_change_nothing(
 
 @pytest.mark.parametrize("steps", range(1, 9))
 def test_cancelled_while_tokens_are_made_ahead(steps: int) -> None:
-    seat = Seat(FakeModel(ahead=4))
+    seat = seat_at(FakeModel(ahead=4))
     assert run(seat, raw("abcdef", max_tokens=20), steps)[1].reason == "cancelled"
     _, again = run(seat, raw("abcdef", max_tokens=20))
-    assert again.text == run(Seat(FakeModel()), raw("abcdef", max_tokens=20))[1].text
+    assert again.text == run(seat_at(FakeModel()), raw("abcdef", max_tokens=20))[1].text
 
 
 @pytest.mark.parametrize(
@@ -233,7 +256,7 @@ def test_cancelled_while_tokens_are_made_ahead(steps: int) -> None:
 def test_what_is_made_ahead(sampling: SamplingParams, runs: list[int]) -> None:
     model = FakeModel(ahead=4)
     counts, before = [], 0
-    answering = Seat(model).answer(raw("abcdef", sampling, max_tokens=9), lambda event: None)
+    answering = steps_of(seat_at(model), raw("abcdef", sampling, max_tokens=9), lambda event: None)
     for _ in answering:
         counts.append(len(model.forwards) - before)
         before = len(model.forwards)
@@ -242,31 +265,31 @@ def test_what_is_made_ahead(sampling: SamplingParams, runs: list[int]) -> None:
 
 def test_nothing_is_computed_after_the_end() -> None:
     model = FakeModel(says("abc"), ahead=16)
-    _, ended = run(Seat(model), raw("Hi"))
+    _, ended = run(seat_at(model), raw("Hi"))
     assert (ended.text, ended.reason) == ("abc", "stop")
-    assert model._kv == [256, *b"Hiabc"]
+    assert model.kv() == [256, *b"Hiabc"]
 
 
 def test_an_answer_goes_on_as_if_it_had_not_been_cut() -> None:
-    _, whole = run(Seat(FakeModel()), raw("abc", HOT, max_tokens=20))
-    seat = Seat(FakeModel(ahead=4))
+    _, whole = run(seat_at(FakeModel()), raw("abc", HOT, max_tokens=20))
+    seat = seat_at(FakeModel(ahead=4))
     _, first = run(seat, raw("abc", HOT, max_tokens=9))
     _, rest = run(seat, raw("abc" + first.text, HOT, max_tokens=11))
     assert first.text + rest.text == whole.text
 
 
 def test_forgetting_computes_all_of_the_prompt() -> None:
-    seat = Seat(FakeModel())
+    seat = seat_at(FakeModel())
     run(seat, raw("abcdef", max_tokens=2))
     seat.forget()
     assert run(seat, raw("abcdef", max_tokens=2))[1].stats.cached_tokens == 0
 
 
 def test_a_cancelled_prompt_leaves_a_sound_kv() -> None:
-    seat = Seat(FakeModel(chunk_size=4))
+    seat = seat_at(FakeModel(chunk_size=4))
     run(seat, raw("abcdefghijkl", HOT), steps=3)
     _, ended = run(seat, raw("abcdefghijkl", HOT, max_tokens=8))
-    _, fresh = run(Seat(FakeModel()), raw("abcdefghijkl", HOT, max_tokens=8))
+    _, fresh = run(seat_at(FakeModel()), raw("abcdefghijkl", HOT, max_tokens=8))
     assert (ended.text, ended.stats.cached_tokens) == (fresh.text, 8)
 
 
@@ -280,7 +303,7 @@ def test_after_a_failed_forward_nothing_is_reused(number: int, fault: Exception)
             raise fault
 
     faults = 1
-    seat = Seat(FakeModel(chunk_size=4, before_forward=fail))
+    seat = seat_at(FakeModel(chunk_size=4, before_forward=fail))
     _, ended = run(seat, raw("abcdefg", HOT, max_tokens=5))
     assert ended.reason == "error"
     assert str(fault) in ended.error
@@ -291,7 +314,7 @@ def test_after_a_failed_forward_nothing_is_reused(number: int, fault: Exception)
 
 @pytest.mark.parametrize("choice", [0, 2])
 def test_nan_ends_with_an_error_and_is_not_built_upon(choice: int) -> None:
-    seat = Seat(FakeModel(b"abcdef", nan_at=choice))
+    seat = seat_at(FakeModel(b"abcdef", nan_at=choice))
     _, ended = run(seat, raw("Hi"))
     assert (ended.reason, ended.error, ended.text) == ("error", "logits are NaN", "ab"[:choice])
     assert run(seat, raw("Hi", max_tokens=1))[1].stats.cached_tokens == 0
@@ -300,14 +323,14 @@ def test_nan_ends_with_an_error_and_is_not_built_upon(choice: int) -> None:
 def test_penalties_look_back_into_the_prompt() -> None:
     model = FakeModel()
     sampling = SamplingParams(temperature=0.0, repeat_penalty=1.1)
-    run(Seat(model), raw("aab", sampling, max_tokens=1))
+    run(seat_at(model), raw("aab", sampling, max_tokens=1))
     [(_, penalties)] = model.asked_for
     assert penalties is not None
     assert penalties.counts == {256: 1, ord("a"): 2, ord("b"): 1}
 
 
 def test_counts_and_times() -> None:
-    _, ended = run(Seat(FakeModel(says("abc"))), raw("Hello"))
+    _, ended = run(seat_at(FakeModel(says("abc"))), raw("Hello"))
     stats = ended.stats
     assert (stats.prompt_tokens, stats.generated_tokens, stats.context_used) == (6, 3, 9)
     assert stats.prompt_s > 0

@@ -9,7 +9,7 @@ from llm.generate.client import Client, new_request_id
 from llm.generate.events import Ended, Event, ExecutorChanged, Loaded, LoadFailed, Updated
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
 
-SPEC = LoadSpec("fake.gguf", "reference", 64)
+SPEC = LoadSpec("fake.gguf", "reference", 128)
 OPTIONS = AnswerOptions(SamplingParams(temperature=0.0))
 
 
@@ -102,7 +102,7 @@ def test_the_history_goes_into_the_next_prompt() -> None:
     desk.ask("How are you?")
     desk.run()
     assert desk.contents() == ["Hi", "Hello.", "How are you?", "Fine."]
-    said = bytes(id for id in desk.loader.loaded[0]._kv if id < 256)
+    said = bytes(id for id in desk.loader.loaded[0].kv() if id < 256)
     assert said.startswith(b"user: Hi\nassistant: Hello.\nuser: How are you?\nassistant: ")
 
 
@@ -221,7 +221,7 @@ def test_another_model_cancels_and_replaces(steps: int) -> None:
     desk = Desk(loader=loader)
     first = desk.ask()
     desk.worker.step(steps)
-    other = LoadSpec("other.gguf", "reference", 64)
+    other = LoadSpec("other.gguf", "reference", 128)
     desk.client.load(other)
     second = desk.ask(spec=other)
     desk.run()

@@ -5,8 +5,10 @@ from support.fake_model import FakeLoader, FakeModel, says
 
 from llm.errors import DeviceMemoryError, ModelFileError
 from llm.generate.events import Ended, Event, Loaded, LoadFailed, LoadProgressed
+from llm.generate.library import ModelLibrary
 from llm.generate.request import AnswerOptions, LoadSpec, Request, SamplingParams
 from llm.generate.session import Session
+from llm.generate.turns import take_turn
 
 SPEC = LoadSpec("fake.gguf", "reference", 64)
 OPTIONS = AnswerOptions(SamplingParams(temperature=0.0))
@@ -17,14 +19,17 @@ class Stepped:
 
     def __init__(self, loader: FakeLoader) -> None:
         self.events: list[Event] = []
-        self.session = Session(loader, self.events.append)
+        self.session = Session(ModelLibrary(loader), self.events.append)
 
     def ask(self, request_id: int, prompt: str = "Hi") -> None:
         self.session.answer(Request(request_id, prompt, OPTIONS))
 
     def run(self) -> None:
         while self.session.has_work:
-            self.session.step()
+            self.step()
+
+    def step(self) -> None:
+        take_turn([self.session], lambda command: command())
 
     def ends(self) -> list[tuple[int, str]]:
         return [(event.id, event.reason) for event in self.events if isinstance(event, Ended)]
@@ -47,7 +52,7 @@ def test_load_then_answers_in_order() -> None:
     texts = [event.text for event in stepped.events if isinstance(event, Ended)]
     assert (texts, stepped.ends()) == (["one", "two"], [(1, "stop"), (2, "stop")])
     [loaded] = [event for event in stepped.events if isinstance(event, Loaded)]
-    assert (loaded.info.name, loaded.info.context_length) == ("fake", 128)
+    assert (loaded.info.name, loaded.info.context_length) == ("fake", 64)
     assert loaded.info.chat_format == "fallback"
     assert loaded.info.load_s > 0
 
@@ -106,7 +111,7 @@ def test_cancelled_in_every_phase(steps: int) -> None:
     stepped.ask(1)
     for _ in range(steps):
         if stepped.session.has_work:
-            stepped.session.step()
+            stepped.step()
     stepped.session.cancel(1)
     stepped.session.cancel(1)
     expected = [(1, "stop" if steps == 10 else "cancelled")]
@@ -124,7 +129,7 @@ def test_unloaded_in_every_phase(steps: int) -> None:
     stepped.ask(1)
     stepped.ask(2)
     for _ in range(steps):
-        stepped.session.step()
+        stepped.step()
     stepped.session.unload()
     assert not stepped.session.has_work
     first = "stop" if steps == 10 else "cancelled"
@@ -152,7 +157,7 @@ def test_cancelling_another_request_changes_nothing() -> None:
     stepped.session.load(SPEC)
     stepped.ask(1)
     for _ in range(6):
-        stepped.session.step()
+        stepped.step()
     stepped.session.cancel(7)
     stepped.run()
     assert stepped.ends() == [(1, "stop")]

@@ -259,9 +259,9 @@ class DispatchExecutor:
 
     def _kernels_of_first_token(self) -> list[str]:
         """Kernels that a first prompt of any length needs, so that no compile falls into it."""
-        most, outputs = self._program.max_rows, self._program.max_outputs
+        most = self._program.max_rows
         sizes = sorted({bucket(rows, most) for rows in range(1, most + 1)})
-        tapes = [self._tape(rows, outputs) for rows in sizes]
+        tapes = [self._tape(rows, 1) for rows in sizes]
         dispatches = [
             dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
         ]
@@ -330,7 +330,8 @@ class DispatchExecutor:
     def _recorded_for(self, batch: Batch) -> tuple[int, int]:
         """Rows and outputs of the tape that runs a batch."""
         rows = bucket(len(batch.tokens), self._program.max_rows)
-        return rows, self._program.max_outputs if batch.outputs else 0
+        outputs = len(batch.outputs)
+        return rows, bucket(outputs, self._program.max_outputs) if outputs else 0
 
     def _tape(self, rows: int, outputs: int) -> Tape:
         tape = self._tapes.get((rows, outputs))

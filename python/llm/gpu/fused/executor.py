@@ -157,9 +157,8 @@ class FusedExecutor(DispatchExecutor):
 
     def _start_passes(self) -> ColumnPasses:
         assert self._sizes is not None
-        outputs = self._program.max_outputs
         passes = ColumnPasses(
-            self._device, self._sizes, lambda rows: self._tape(rows, outputs), self._scratch
+            self._device, self._sizes, lambda rows: self._tape(rows, 1), self._scratch
         )
         passes.start(self._program.max_rows)
         return passes
@@ -305,14 +304,16 @@ class FusedExecutor(DispatchExecutor):
 
     def _play_pass(self, batch: Batch, found: ColumnPass) -> None:
         rows, outputs = self._recorded_for(batch)
-        self._logits = self._tape(rows, outputs).logits
+        tape = self._tape(rows, outputs)
+        self._logits = tape.logits
         self._write_state(batch)
         key = (COLUMN_PASS, rows, outputs)
         table = self._tables.get(key)
         if table is None:
+            head = tape.operations[-len(found.layers.after) :]  # for so many outputs
             before, after = (
                 self._rows_of(self._lowering.lower(operations))
-                for operations in (found.layers.before, found.layers.after)
+                for operations in (found.layers.before, head)
             )
             ordered = [(*after[0][:-1], True), *after[1:]]
             table = self._tables[key] = self._device.table([*before, *found.rows, *ordered])

@@ -1,0 +1,63 @@
+"""The next tokens of answers, those of one model together: a run costs little more for several."""
+
+from collections.abc import Sequence
+
+from llm.generate.answer import Wanted
+from llm.generate.model import Model, Row
+from llm.gpu.program import ROWS_APART
+
+Found = list[int] | Exception  # tokens, or why there are none
+
+
+def decode(wants: Sequence[Wanted], *, is_alone: bool) -> list[Found]:
+    """At least one token for each of some answers, all of one model.
+
+    Several at a time for one that `is_alone`: no other answer of the model is at work.
+    """
+    if len(wants) == 1:
+        return [_found_alone(wants[0], may_run_ahead=is_alone)]
+    model = wants[0].sequence.model
+    size = min(ROWS_APART, model.chunk_size)
+    found: list[Found] = []
+    for start in range(0, len(wants), size):
+        found += _found_together(model, wants[start : start + size])
+    return found
+
+
+def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
+    """One token each. What fails together is tried alone: a fault ends only its own answer."""
+    found: dict[int, Found] = {}
+    try:
+        for want in wants:
+            want.sequence.reserve(1)
+        model.forward_rows(
+            [Row(want.sequence.number, want.token, len(want.sequence)) for want in wants]
+        )
+        for row, want in enumerate(wants):
+            token = want.chooser.choose(model, len(want.sequence) + 1, row)
+            want.sequence.ids.append(want.token)
+            found[row] = [token]
+    except Exception:
+        pass  # the rows that are missing are tried alone
+    return [
+        found[row] if row in found else _found_alone(want, may_run_ahead=False)
+        for row, want in enumerate(wants)
+    ]
+
+
+def _found_alone(want: Wanted, *, may_run_ahead: bool) -> Found:
+    try:
+        return _alone(want, may_run_ahead=may_run_ahead)
+    except Exception as problem:
+        return problem
+
+
+def _alone(want: Wanted, *, may_run_ahead: bool) -> list[int]:
+    sequence, chooser = want.sequence, want.chooser
+    model = sequence.model
+    if chooser.looks_back:
+        sequence.forward([want.token], want_logits=True)
+        return [chooser.choose(model, len(sequence))]
+    is_quick = may_run_ahead and chooser.sampler.fits_device
+    count = min(model.ahead, want.most) if is_quick else 1
+    return sequence.decode(want.token, count, chooser.sampler, model.tokenizer.end_ids)

@@ -1,0 +1,172 @@
+"""Several sessions of one model: they run together, nobody starves, and a fault is one's own."""
+
+from itertools import pairwise
+
+import pytest
+from support.fake_model import FakeLoader, FakeModel
+
+from llm.errors import NumericError
+from llm.generate.events import Ended, Event, Updated
+from llm.generate.library import ModelLibrary
+from llm.generate.request import AnswerOptions, LoadSpec, Request, SamplingParams
+from llm.generate.session import Session
+from llm.generate.turns import take_turn
+from llm.gpu.program import ROWS_APART
+
+SPEC = LoadSpec("fake.gguf", "reference", 128)
+SAMPLINGS = [
+    SamplingParams(temperature=0.0),
+    SamplingParams(temperature=1.5, seed=3),
+    SamplingParams(temperature=1.5, top_k=0, seed=4),
+    SamplingParams(temperature=0.7, repeat_penalty=1.3, seed=5),
+]
+
+
+class Table:
+    """Sessions of one model, and what they emit."""
+
+    def __init__(self, model: FakeModel, count: int) -> None:
+        self.model = model
+        library = ModelLibrary(FakeLoader(lambda: model))
+        self.events: list[list[Event]] = [[] for _ in range(count)]
+        self.sessions = [Session(library, events.append) for events in self.events]
+        self.turns = list(self.sessions)  # which a turn puts in another order
+        for session in self.sessions:
+            session.load(SPEC)
+        self.run()
+
+    def ask(self, number: int, prompt: str, sampling: SamplingParams, most: int = 20) -> None:
+        options = AnswerOptions(sampling, max_tokens=most)
+        self.sessions[number].answer(Request(1, prompt, options))
+
+    def turn(self) -> None:
+        take_turn(self.turns, lambda command: command())
+
+    def run(self) -> None:
+        while any(session.has_work for session in self.sessions):
+            self.turn()
+
+    def ends(self) -> list[Ended]:
+        return [event for events in self.events for event in events if isinstance(event, Ended)]
+
+
+def texts(count: int, *, ahead: int, at_once: bool) -> list[str]:
+    table = Table(FakeModel(ahead=ahead), count)
+    for number in range(count):
+        table.ask(number, f"prompt {number % 3}", SAMPLINGS[number % len(SAMPLINGS)])
+        if not at_once:
+            table.run()
+    table.run()
+    return [ended.text for ended in table.ends()]
+
+
+@pytest.mark.parametrize("ahead", [1, 7])
+def test_each_says_what_it_says_alone(ahead: int) -> None:
+    together, alone = (texts(9, ahead=ahead, at_once=at_once) for at_once in (True, False))
+    assert together == alone
+    assert len(set(together)) > 6
+
+
+def test_they_run_together() -> None:
+    model = FakeModel(ahead=5)
+    table = Table(model, 6)
+    for number in range(6):
+        table.ask(number, "x" * number, SAMPLINGS[1])
+    table.run()
+    assert model.together.count(6) >= 10
+    chunks = [count for position, count in model.forwards if position > 8]
+    assert len(chunks) < 12  # alone are only the first and the last for a few tokens
+
+
+def test_more_than_a_run_takes() -> None:
+    count = ROWS_APART + 3
+    model = FakeModel(chunk_size=64)
+    table = Table(model, count)
+    for number in range(count):
+        table.ask(number, "abc", SAMPLINGS[1], most=50)
+    table.run()
+    assert max(model.together) == ROWS_APART
+    assert {ended.reason for ended in table.ends()} == {"length"}
+
+
+def test_a_long_prompt_does_not_hold_up_the_others() -> None:
+    table = Table(FakeModel(chunk_size=2), 2)
+    table.ask(0, "abc", SAMPLINGS[0], most=60)
+    for _ in range(4):
+        table.turn()
+    table.ask(1, "y" * 80, SAMPLINGS[0], most=1)
+    counts = []
+    while not any(isinstance(event, Ended) for event in table.events[1]):
+        table.turn()
+        counts.append(sum(isinstance(event, Updated) for event in table.events[0]))
+    assert all(after - before == 1 for before, after in pairwise(counts))
+
+
+def test_one_that_comes_later_joins_between_tokens() -> None:
+    model = FakeModel()
+    table = Table(model, 2)
+    table.ask(0, "abc", SAMPLINGS[0], most=30)
+    for _ in range(10):
+        table.turn()
+    table.ask(1, "abc", SAMPLINGS[0], most=5)
+    table.run()
+    assert model.together.count(2) == 4  # of its five tokens the first is the prompt's
+    assert [ended.reason for ended in table.ends()] == ["length", "length"]
+
+
+def test_one_that_is_stopped_leaves_the_others_going() -> None:
+    table = Table(FakeModel(), 3)
+    for number in range(3):
+        table.ask(number, "abc", SAMPLINGS[1], most=15)
+    for _ in range(9):
+        table.turn()
+    table.sessions[1].cancel(1)
+    table.run()
+    assert [ended.reason for ended in table.ends()] == ["length", "cancelled", "length"]
+
+
+class Faulty(FakeModel):
+    """The logits of sequence 1 are NaN where it sees a certain token."""
+
+    def candidates(self, k, penalties=None, output=-1):  # type: ignore[no-untyped-def]
+        if output >= 0:
+            raise NumericError("one of the rows is NaN")
+        if 300 in self.latest:
+            raise NumericError("its logits are NaN")
+        return super().candidates(k, penalties, output)
+
+    def _next_scores(self, sequence: int):  # type: ignore[no-untyped-def]
+        self.latest = [300] if sequence == 1 and len(self.kv(1)) > 12 else []
+        return super()._next_scores(sequence)
+
+
+def test_a_fault_ends_the_answer_whose_it_is() -> None:
+    table = Table(Faulty(), 3)
+    for number in range(3):
+        table.ask(number, "abcd", SAMPLINGS[1], most=15)
+    table.run()
+    by_sequence = {
+        session._seat._sequence.number: ended
+        for session, ended in zip(table.sessions, table.ends(), strict=True)
+    }
+    assert [by_sequence[number].reason for number in range(3)] == ["length", "error", "length"]
+    assert by_sequence[1].error == "its logits are NaN"
+    alone = Table(FakeModel(), 1)
+    alone.ask(0, "abcd", SAMPLINGS[1], most=15)
+    alone.run()
+    assert {by_sequence[number].text for number in (0, 2)} == {alone.ends()[0].text}
+    assert not any(sequence.is_busy for sequence in table.model.sequences)
+
+
+def test_a_model_without_room_for_another_node() -> None:
+    model = FakeModel()
+    library = ModelLibrary(FakeLoader(lambda: model))
+    for _ in range(64):
+        model.sequences.open()
+    events: list[Event] = []
+    session = Session(library, events.append)
+    session.load(SPEC)
+    while session.has_work:
+        session.step()
+    assert "64 nodes use fake already" in str(events[-1])
+    assert model.is_closed
