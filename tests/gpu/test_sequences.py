@@ -29,7 +29,7 @@ PROMPTS = [
 ]
 TOLERANCE = 2e-2  # of the largest logit: steps and columns round their inputs
 TYPICAL = 5e-3
-WRITERS: dict[str, Callable[[Path], Path]] = {"gemma": write_tiny_gemma, "llama": write_tiny_llama}
+WRITERS: dict[str, Callable[..., Path]] = {"gemma3": write_tiny_gemma, "llama": write_tiny_llama}
 
 
 @pytest.fixture(params=["reference", "dispatch", "steps", "persistent"])
@@ -47,7 +47,8 @@ def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(params=WRITERS)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    return WRITERS[request.param](tmp_path / "tiny.gguf")
+    metadata = {f"{request.param}.context_length": CONTEXT}
+    return WRITERS[request.param](tmp_path / "tiny.gguf", metadata=metadata)
 
 
 @pytest.fixture

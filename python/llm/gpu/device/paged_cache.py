@@ -27,6 +27,7 @@ class PagedCache:
         self._table_quads = -(-context // PAGE_CELLS)
         self.pages = self._table_quads
         self.buffer: Any = None
+        self._between: Any = None  # Godot copies from one buffer to another only
 
     @property
     def nbytes(self) -> int:
@@ -56,9 +57,20 @@ class PagedCache:
         self.buffer = self._device.buffer(self.nbytes, "the key/value cache", addressed=True)
 
     def copy_page(self, source: int, target: int) -> None:
-        """Of all layers; the page that was there is lost."""
+        """Of all layers; what the other page had is lost. DeviceMemoryError."""
+        size = self._page_words * WORD
+        if self._between is None:
+            self._between = self._device.buffer(size, "a page of the key/value cache")
         at, to = self._page_start(source) * WORD, self._page_start(target) * WORD
-        self._device.copy(self.buffer, self.buffer, at, self._page_words * WORD, to=to)
+        self._device.copy(self.buffer, self._between, at, size)
+        self._device.copy(self._between, self.buffer, 0, size, to=to)
+
+    def free(self) -> None:
+        """Twice is harmless."""
+        buffers = [buffer for buffer in (self.buffer, self._between) if buffer is not None]
+        if buffers:
+            self._device.free(*buffers)  # and with them the sets that have one
+        self.buffer = self._between = None
 
     def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
         """Says where the pages of a sequence are, from its page `first` on."""

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from llm.errors import DeviceError, UnsupportedModelError
+from llm.errors import DeviceError
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
-from llm.files.repack import check_packable
 from llm.gpu import state
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import usable_tiles
@@ -27,15 +26,16 @@ from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import upload_weights
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
-from llm.gpu.dispatch.launches import PART_WEIGHTS
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
+from llm.gpu.dispatch.requirements import check_weights
+from llm.gpu.dispatch.state_words import fill_penalties, fill_state
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
-from llm.gpu.operations import Embed, MatMul, Operation, Tensor, Weight
+from llm.gpu.operations import Operation, Tensor, Weight
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, time_dispatches
 from llm.gpu.program import (
@@ -123,7 +123,7 @@ class DispatchExecutor:
         cls, program: Program, file: GgufFile, device: RenderingDevice
     ) -> Generator[float, None, "DispatchExecutor"]:
         """Yields the fraction done; returns the executor. Raises LLMError."""
-        _check_weights(program, file)
+        check_weights(program, file)
         executor = cls(program, device)
         try:
             names = executor._start_kernels()  # while the weights are on their way
@@ -235,10 +235,8 @@ class DispatchExecutor:
 
     def close(self) -> None:
         self._tables = {}
-        if self._paged.buffer is not None:
-            self._buffers.append(self._paged.buffer)
-            self._paged.buffer = None
         if self._buffers:
+            self._paged.free()
             self._device.free(*self._buffers)  # and with them their uniform sets
             self._buffers = []
             self._device.finish()  # the memory returns only now
@@ -362,19 +360,8 @@ class DispatchExecutor:
         self, batch: Batch, sampler: Sampler = GREEDY, stops: Collection[int] = ()
     ) -> None:
         """What a run is; and how a kernel that draws tokens itself draws them."""
-        words = self._state_words
-        rows = len(batch.tokens)
-        words[: state.TOKENS] = 0  # flags and arrivals, too
-        words[state.SHARPNESS : state.SHARPNESS + 6] = sampler.words()
-        words[state.N_STOPS] = count = min(len(stops), state.MAX_STOPS)
-        words[state.STOP_IDS : state.STOP_IDS + count] = list(stops)[:count]
-        words[state.ROWS] = rows
-        words[state.OUTPUTS] = len(batch.outputs)
-        words[state.TOKENS : state.TOKENS + rows] = batch.tokens
-        words[state.POSITIONS : state.POSITIONS + rows] = batch.positions
         tables = [self._paged.table(sequence) for sequence in batch.sequences]
-        words[state.TABLES : state.TABLES + rows] = tables or self._paged.table(0)
-        words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
+        fill_state(self._state_words, batch, tables or self._paged.table(0), sampler, stops)
         self._device.write(self._state, 0, self._state_bytes, state.PENALTIES * WORD)
 
     def _penalize(self, row: Tensor, penalties: Penalties) -> None:
@@ -383,11 +370,7 @@ class DispatchExecutor:
             raise ValueError(f"{count} penalised tokens; at most {state.MAX_PENALTIES} fit")
         size = (state.PICK_IDS - state.PENALTIES) * WORD  # flags that a run has set stay
         data = self._device.staging(size)
-        words = np.frombuffer(data.view(), np.uint32)
-        ids, counts = (at - state.PENALTIES for at in (state.PENALTY_IDS, state.PENALTY_COUNTS))
-        words[0] = count
-        words[ids : ids + count] = list(penalties.counts)
-        words[counts : counts + count] = list(penalties.counts.values())
+        fill_penalties(np.frombuffer(data.view(), np.uint32), penalties)
         self._device.write(self._state, state.PENALTIES * WORD, data, size)
         dispatch = lower_penalize(row, penalties)
         self._device.play(self._device.table(self._rows_of([dispatch])))
@@ -408,14 +391,3 @@ class DispatchExecutor:
         finally:
             self._device.free(target)
         return np.frombuffer(data, np.float32).reshape(tensor.rows, tensor.width)
-
-
-def _check_weights(program: Program, file: GgufFile) -> None:
-    """UnsupportedModelError where kernels cannot read a weight."""
-    for weight in program.weights:
-        check_packable(file.path, weight.name, weight.format)
-    for op in program.record(1, 1).operations:
-        if isinstance(op, MatMul | Embed) and op.weight.columns % PART_WEIGHTS:
-            field = f"length of the rows of tensor {op.weight.name}"
-            supported = [f"multiples of {PART_WEIGHTS} on a GPU", "any on executor 'reference'"]
-            raise UnsupportedModelError(file.path, field, op.weight.columns, supported)
