@@ -1,8 +1,9 @@
 // The largest of the entries of a list, in stages: each group finds the best of `chunk` entries; the
-// next stage's list is what they found. The last stage has one group and writes the state's pick.
+// next stage's list is what they found. The last stage has one group and writes the state's pick. Each row
+// has a list of its own.
 //
 // Defines    GROUP_SIZE
-// Dispatch   (count / chunk, 1, 1)
+// Dispatch   (count / chunk, rows, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -18,7 +19,8 @@ layout(push_constant, std430) uniform Params {
 	uint chunk; // entries for a group
 	uint out_values;
 	uint out_ids; // or NONE: the last stage
-	uint pad[2];
+	uint in_stride; // floats from a row's list to the next one's
+	uint out_stride;
 }
 params;
 
@@ -27,12 +29,15 @@ shared uint best_ids[GROUP_SIZE];
 
 void main() {
 	const uint thread = gl_LocalInvocationID.x;
+	const uint row = gl_WorkGroupID.y;
+	const uint values = params.values + row * params.in_stride;
+	const uint ids = ids_of_row(params.ids, row * params.in_stride);
 	const uint first = gl_WorkGroupID.x * params.chunk;
 	const uint end = min(first + params.chunk, params.count);
 
 	Entry best = NO_ENTRY;
 	for (uint i = first + thread; i < end; i += GROUP_SIZE) {
-		const Entry entry = read_entry(params.values, params.ids, i);
+		const Entry entry = read_entry(values, ids, i);
 		if (is_better(entry, best)) {
 			best = entry;
 		}
@@ -47,6 +52,6 @@ void main() {
 				best = entry;
 			}
 		}
-		write_entry(params.out_values, params.out_ids, gl_WorkGroupID.x, best);
+		write_entry(params.out_values, params.out_ids, row * params.out_stride + gl_WorkGroupID.x, best);
 	}
 }

@@ -2,10 +2,10 @@
 // n_segments-th value from s on. The k-th largest of these is a lower bound for the k-th largest of
 // the list, so that top_k.comp need sort only what reaches it.
 //
-// One thread for a part. A value that is not finite sets the state's flag and counts as the lowest.
+// One thread for a part of a row's list. A value that is not finite sets the state's flag and counts as the lowest.
 //
 // Defines    GROUP_SIZE
-// Dispatch   (n_segments / GROUP_SIZE, 1, 1)
+// Dispatch   (n_segments / GROUP_SIZE, rows, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -19,6 +19,9 @@ layout(push_constant, std430) uniform Params {
 	uint count;
 	uint n_segments;
 	uint maxima; // offset in floats
+	uint in_stride; // floats from a row's list to the next one's
+	uint out_stride;
+	uint pad[2];
 }
 params;
 
@@ -27,9 +30,10 @@ void main() {
 	if (segment >= params.n_segments) {
 		return;
 	}
+	const uint row = gl_WorkGroupID.y;
 	float greatest = LOWEST;
 	for (uint i = segment; i < params.count; i += params.n_segments) {
-		greatest = max(greatest, read_entry(params.values, NONE, i).value);
+		greatest = max(greatest, read_entry(params.values + row * params.in_stride, NONE, i).value);
 	}
-	work[params.maxima + segment] = greatest;
+	work[params.maxima + row * params.out_stride + segment] = greatest;
 }

@@ -1,13 +1,13 @@
 // The k largest of the entries of a list, in stages: each group writes the best k of CHUNK entries,
 // best first; the next stage's list is what they wrote. The last stage has one group and writes the
-// state's picks. Where there are fewer than k, entries with the id NONE follow.
+// state's picks. Each row has a list of its own. Where there are fewer than k, entries with the id NONE follow.
 //
 // Entries below the threshold are left out first: a chunk seldom has more than a few others. They
 // are sorted in shared memory (Batcher 1968).
 //
 // Defines    GROUP_SIZE
 //            CHUNK  entries for a group, a power of two
-// Dispatch   (count / CHUNK, 1, 1)
+// Dispatch   (count / CHUNK, rows, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -24,7 +24,10 @@ layout(push_constant, std430) uniform Params {
 	uint threshold; // at most the k-th largest value, or NONE
 	uint out_values;
 	uint out_ids; // or NONE: the last stage
-	uint pad[1];
+	uint in_stride; // floats from a row's list to the next one's
+	uint threshold_stride;
+	uint out_stride;
+	uint pad[2];
 }
 params;
 
@@ -50,13 +53,16 @@ void order(const uint i, const uint j, const bool is_reverse) {
 void main() {
 	const uint thread = gl_LocalInvocationID.x;
 	const uint start = gl_WorkGroupID.x * CHUNK;
-	const float threshold = params.threshold == NONE ? LOWEST : work[params.threshold];
+	const uint row = gl_WorkGroupID.y;
+	const uint values = params.values + row * params.in_stride;
+	const uint ids = ids_of_row(params.ids, row * params.in_stride);
+	const float threshold = params.threshold == NONE ? LOWEST : work[params.threshold + row * params.threshold_stride];
 	if (thread == 0u) {
 		n_kept = 0u;
 	}
 	barrier();
 	for (uint i = start + thread; i < min(start + CHUNK, params.count); i += GROUP_SIZE) {
-		const Entry entry = read_entry(params.values, params.ids, i);
+		const Entry entry = read_entry(values, ids, i);
 		if (entry.value >= threshold && entry.id != NONE) {
 			keep(atomicAdd(n_kept, 1u), entry);
 		}
@@ -84,6 +90,6 @@ void main() {
 	barrier();
 	for (uint i = thread; i < params.k; i += GROUP_SIZE) {
 		const Entry entry = i < n_entries ? Entry(kept_values[i], kept_ids[i]) : NO_ENTRY;
-		write_entry(params.out_values, params.out_ids, gl_WorkGroupID.x * params.k + i, entry);
+		write_entry(params.out_values, params.out_ids, row * params.out_stride + gl_WorkGroupID.x * params.k + i, entry);
 	}
 }

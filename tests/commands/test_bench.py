@@ -31,3 +31,13 @@ def test_text(llm: Run) -> None:
     assert "GB/s" in lines[0]
     assert "(9 tokens)" in lines[2]
     assert "(2 tokens after 9)" in lines[3]
+
+
+def test_parallel(llm: Run) -> None:
+    words = ["--prompt-tokens", "9", "--tokens", "4", "--parallel", "3", "--executor", "dispatch"]
+    done = llm("bench", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    parallel = json.loads(done.stdout)["parallel"]
+    assert parallel["answers"] == 3
+    assert parallel["times"] == pytest.approx(parallel["tps"] / parallel["alone_tps"])
+    assert "3 answers at once" in llm("bench", *words).stdout

@@ -52,6 +52,29 @@ def search(bench: KernelBench, values: np.ndarray, k: int | None) -> tuple[np.nd
     return ids, bench.words("state", state.PICK_VALUES, k or 1).view(np.float32)
 
 
+@pytest.mark.parametrize(("rows", "k"), [(1, 7), (3, 1), (5, 40), (16, 128)])
+@pytest.mark.parametrize("count", [1000, 4097, 70_000])
+def test_rows(bench: KernelBench, count: int, rows: int, k: int) -> None:
+    """Each row of logits has its picks, one row after the other."""
+    values = np.stack([values_of("ties", count + row)[:count] for row in range(rows)])
+    bench.put("work", VALUES, values)
+    bench.put_state(PICK_IDS=np.zeros(state.ALL_PICKS), PICK_VALUES=np.zeros(state.ALL_PICKS))
+    start = VALUES + values.size
+    if k == 1:
+        stages, scratch = argmax_stages(VALUES, count, start, rows), argmax_scratch(count)
+    else:
+        stages, scratch = top_k_stages(VALUES, count, k, start, rows), top_k_scratch(count, k)
+    bench.put("work", start + rows * scratch, np.full(64, 1e9, np.float32))
+    bench.run((stage.kernel, stage.params, stage.groups) for stage in stages)
+    assert (bench.floats(start + rows * scratch, 64) == 1e9).all()
+    ids = bench.words("state", state.PICK_IDS, rows * k).reshape(rows, k)
+    found = bench.words("state", state.PICK_VALUES, rows * k).view(np.float32).reshape(rows, k)
+    for row in range(rows):
+        order = best_first(values[row])[:k]
+        assert ids[row].tolist() == order.tolist()
+        assert (found[row] == values[row][order]).all()
+
+
 def non_finite(bench: KernelBench) -> int:
     return int(bench.words("state", state.NON_FINITE, 1)[0])
 

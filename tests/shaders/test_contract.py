@@ -88,7 +88,7 @@ def test_state_words() -> None:
     glsl = (INCLUDES / "state.glslh").read_text(encoding="ascii")
     declared = {name: int(value) for name, value in re.findall(r"const uint (\w+) = (\d+)u;", glsl)}
     python = {
-        name if name.startswith("MAX_") else f"STATE_{name}": value
+        name if name.startswith(("MAX_", "ALL_")) else f"STATE_{name}": value
         for name, value in vars(state).items()
         if name.isupper() and name not in ("NONE", "STATE_WORDS")
     }
@@ -104,12 +104,13 @@ def test_state_regions_do_not_overlap() -> None:
         state.TOKENS: state.MAX_ROWS,
         state.POSITIONS: state.MAX_ROWS,
         state.OUTPUT_ROWS: state.MAX_ROWS,
+        state.TABLES: state.MAX_ROWS,
         state.STOP_IDS: state.MAX_STOPS,
         state.PENALTIES: 1,
         state.PENALTY_IDS: state.MAX_PENALTIES,
         state.PENALTY_COUNTS: state.MAX_PENALTIES,
-        state.PICK_IDS: state.MAX_PICKS,
-        state.PICK_VALUES: state.MAX_PICKS,
+        state.PICK_IDS: state.ALL_PICKS,
+        state.PICK_VALUES: state.ALL_PICKS,
     }
     end = state.MIN_P + 1
     for start, size in sorted(sizes.items()):

@@ -173,6 +173,10 @@ class FakeModel:
         order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
         return Candidates(order.astype(np.int64), scores[order])
 
+    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+        assert len(penalties) == len(self._scores)
+        return [self.candidates(k, found, output) for output, found in enumerate(penalties)]
+
     def decode(
         self,
         token: int,

@@ -153,6 +153,12 @@ COMMANDS = {
                     numbers_from(1),
                     "N[,N…]",
                 ),
+                Option(
+                    "--parallel",
+                    "also measure so many answers at once, each to a prompt of its own",
+                    number_in(int, 1),
+                    "N",
+                ),
                 Option("--profile", "show where the time of a token and of a prompt goes"),
                 _EXECUTOR,
                 _JSON,

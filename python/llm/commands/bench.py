@@ -10,6 +10,7 @@ from typing import Any
 from llm.commands.arguments import parse
 from llm.commands.loading import loaded
 from llm.commands.output import Output, reports_errors
+from llm.commands.parallel import parallel_rates
 from llm.errors import RequestError
 from llm.generate.model import MIN_CONTEXT, WEIGHTS_FROM, Model
 from llm.gpu.dispatch.executor import LOADED
@@ -65,6 +66,9 @@ def main(node: Any, args: list[str]) -> int:
             "memory_bytes": model.memory_bytes,
             "token_bytes": model.token_bytes,
         }
+        if options.parallel:
+            rates = parallel_rates(model, prompt[:count], options.parallel, options.tokens)
+            facts |= {"parallel": rates.facts}
         profiles = _profiles(model, prompt[:count]) if options.profile else {}
     if options.json:
         facts |= {"profile": {name: asdict(found) for name, found in profiles.items()}}
@@ -113,6 +117,11 @@ def _text(facts: dict[str, Any]) -> str:
             f"decode  {decode['tps']:10,.1f} tokens/s  ({facts['tokens']} tokens after "
             f"{decode['position']}), "
             f"{decode['tps'] * facts['token_bytes'] / 1e9:,.1f} GB/s of weights"
+        )
+    if parallel := facts.get("parallel"):
+        lines.append(
+            f"{parallel['answers']} answers at once {parallel['tps']:,.1f} tokens/s, "
+            f"{parallel['times']:.2f} times one alone"
         )
     return "\n".join([*lines, f"medians of {facts['runs']} runs after a warm-up"]) + "\n"
 

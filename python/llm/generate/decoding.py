@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
-from llm.gpu.program import ROWS_APART
+from llm.gpu.program import ROWS_APART, Candidates
 
 Found = list[int] | Exception  # tokens, or why there are none
 
@@ -33,8 +33,15 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
         model.forward_rows(
             [Row(want.sequence.number, want.token, len(want.sequence)) for want in wants]
         )
+        counts = [want.chooser.sampler.candidates for want in wants]
+        best = _best_of_rows(model, wants) if all(counts) else None
         for row, want in enumerate(wants):
-            token = want.chooser.choose(model, len(want.sequence) + 1, row)
+            place = len(want.sequence) + 1
+            token = (
+                want.chooser.choose(model, place, row)
+                if best is None
+                else want.chooser.take(best[row], place)
+            )
             want.sequence.ids.append(want.token)
             found[row] = [token]
     except Exception:
@@ -43,6 +50,11 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
         found[row] if row in found else _found_alone(want, may_run_ahead=False)
         for row, want in enumerate(wants)
     ]
+
+
+def _best_of_rows(model: Model, wants: Sequence[Wanted]) -> list[Candidates]:
+    most = max(want.chooser.sampler.candidates for want in wants)
+    return model.candidates_of_rows(most, [want.chooser.penalties for want in wants])
 
 
 def _found_alone(want: Wanted, *, may_run_ahead: bool) -> Found:

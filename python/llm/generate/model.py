@@ -143,6 +143,10 @@ class Model:
         self._outputs = 1
         return self._executor.decode(token, position, count, sampler, stops, sequence)
 
+    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+        """As `candidates`, of all output rows at once; k from 1 up. Raises NumericError."""
+        return self._executor.candidates_of_rows(k, penalties)
+
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""
         return self._executor.logits(self._outputs)

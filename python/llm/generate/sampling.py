@@ -15,6 +15,7 @@ from llm.gpu.sampler import Sampler
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
+    from llm.gpu.program import Candidates
 
 
 class Chooser:
@@ -35,12 +36,19 @@ class Chooser:
 
     def choose(self, model: "Model", position: int, output: int = -1) -> int:
         """The token for `position`, from one of the model's output rows. Raises NumericError."""
-        best = model.candidates(self.sampler.candidates, self._penalties(), output)
-        token = int(best.ids[self.sampler.choose(best.logits, position)])
+        best = model.candidates(self.sampler.candidates, self.penalties, output)
+        return self.take(best, position)
+
+    def take(self, best: "Candidates", position: int) -> int:
+        """The token for `position`, from the candidates that it asks for, or more."""
+        count = self.sampler.candidates or best.ids.size
+        token = int(best.ids[self.sampler.choose(best.logits[:count], position)])
         self._window.append(token)
         return token
 
-    def _penalties(self) -> Penalties | None:
+    @property
+    def penalties(self) -> Penalties | None:
+        """What the logits are to lose before the next choice; None: nothing."""
         params = self._params
         penalties = Penalties(
             counts=Counter(self._window),

@@ -139,6 +139,9 @@ class ReferenceExecutor:
     def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
         return largest(self._logits[output], k, penalties)
 
+    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+        return [self.candidates(output, k, found) for output, found in enumerate(penalties)]
+
     def decode(
         self,
         token: int,

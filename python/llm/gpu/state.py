@@ -6,7 +6,8 @@ kernels write NON_FINITE and the picks.
 
 MAX_ROWS = 512  # tokens of a run, and outputs of a run
 MAX_PENALTIES = 1024
-MAX_PICKS = 256
+MAX_PICKS = 256  # of a row
+ALL_PICKS = 2048  # of all rows, one after the other
 MAX_STOPS = 64
 
 ROWS = 0  # tokens of this run
@@ -32,7 +33,7 @@ PENALTIES = STOP_IDS + MAX_STOPS  # tokens to penalize
 PENALTY_IDS = PENALTIES + 1  # each at most once
 PENALTY_COUNTS = PENALTY_IDS + MAX_PENALTIES  # how often each was seen
 PICK_IDS = PENALTY_COUNTS + MAX_PENALTIES  # best first
-PICK_VALUES = PICK_IDS + MAX_PICKS  # the bits of their logits
-STATE_WORDS = PICK_VALUES + MAX_PICKS
+PICK_VALUES = PICK_IDS + ALL_PICKS  # the bits of their logits
+STATE_WORDS = PICK_VALUES + ALL_PICKS
 
 NONE = 0xFFFFFFFF  # in place of an offset: there is no such operand

@@ -55,6 +55,7 @@ from llm.gpu.tape import Tape
 F32 = FORMATS[0]
 Words = NDArray[np.uint32]
 WORD = 4  # bytes
+PICKS = (state.PICK_IDS, state.PICK_VALUES)
 FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
@@ -200,6 +201,19 @@ class DispatchExecutor:
         self._device.play(table)
         return self._read_picks(k)
 
+    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+        rows = len(penalties)
+        if k > state.MAX_PICKS or rows * k > state.ALL_PICKS:
+            return [self.candidates(output, k, found) for output, found in enumerate(penalties)]
+        for output, found in enumerate(penalties):
+            if found is not None and not found.changes_nothing:
+                self._penalize(self._row(output), found)
+        logits = replace(self._row(0), rows=rows)
+        key = (f"picks of {rows} rows", logits.offset, k)
+        self._device.play(self._table(key, lambda: lower_picks(logits, k, self._scratch)))
+        words = self._read_state()
+        return [self._picks_of(words, k, row * k) for row in range(rows)]
+
     def decode(
         self,
         token: int,
@@ -245,12 +259,11 @@ class DispatchExecutor:
         """What the picking kernels found; waits for them."""
         return self._picks_of(self._read_state(), count)
 
-    def _picks_of(self, words: Words, count: int) -> Candidates:
+    def _picks_of(self, words: Words, count: int, first: int = 0) -> Candidates:
         if words[state.NON_FINITE]:
             raise not_finite("some")
-        ids = words[state.PICK_IDS : state.PICK_IDS + count].astype(np.int64)
-        values = words[state.PICK_VALUES : state.PICK_VALUES + count].view(np.float32)
-        return Candidates(ids, values.copy())
+        ids, values = (words[at + first : at + first + count] for at in PICKS)
+        return Candidates(ids.astype(np.int64), values.view(np.float32).copy())
 
     def _read_state(self) -> Words:
         return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)

@@ -14,6 +14,7 @@ Groups = tuple[int, int, int]
 
 PART_WEIGHTS = 32  # weights that are decoded together; every width is a multiple
 ARGMAX_CHUNK = 4096
+PICKED = (NONE, NONE)  # in place of a list: the state's picks
 SEGMENTS = TOP_K_CHUNK  # parts of a list, by whose maxima it is cut down
 
 
@@ -36,67 +37,80 @@ def embed_groups(format_name: str, width: int, rows: int) -> Groups:
 
 
 def argmax_scratch(count: int) -> int:
-    """Floats of the work buffer that argmax_stages needs."""
+    """Floats of the work buffer that argmax_stages needs for a row."""
     return 2 * ceil_div(count, ARGMAX_CHUNK)
 
 
-def argmax_stages(values: int, count: int, scratch: int) -> list[SearchStage]:
-    """The largest of `count` floats at `values` goes to the state's first pick."""
-    groups = ceil_div(count, ARGMAX_CHUNK)
+def argmax_stages(values: int, count: int, scratch: int, rows: int = 1) -> list[SearchStage]:
+    """The largest of `count` floats of each row, from `values` on, goes to the state's picks."""
+    groups, own = ceil_div(count, ARGMAX_CHUNK), argmax_scratch(count)
     first = {"values": values, "ids": NONE, "count": count, "chunk": ARGMAX_CHUNK}
+    first["in_stride"] = count
     if groups == 1:
-        return [_stage("argmax", first, NONE, NONE, 1)]
+        return [_stage("argmax", first, PICKED, 1, 1, rows)]
     last = {"values": scratch, "ids": scratch + groups, "count": groups, "chunk": groups}
+    last["in_stride"] = own
     return [
-        _stage("argmax", first, scratch, scratch + groups, groups),
-        _stage("argmax", last, NONE, NONE, 1),
+        _stage("argmax", first, (scratch, scratch + groups), own, groups, rows),
+        _stage("argmax", last, PICKED, 1, 1, rows),
     ]
 
 
 def top_k_scratch(count: int, k: int) -> int:
-    """Floats of the work buffer that top_k_stages needs."""
+    """Floats of the work buffer that top_k_stages needs for a row."""
     return SEGMENTS + 2 * k + 4 * ceil_div(count, TOP_K_CHUNK) * k
 
 
-def top_k_stages(values: int, count: int, k: int, scratch: int) -> list[SearchStage]:
-    """The k largest of `count` floats at `values` go to the state's picks, best first.
+def top_k_stages(values: int, count: int, k: int, scratch: int, rows: int = 1) -> list[SearchStage]:
+    """The k largest of `count` floats of each row, from `values` on, go to the state's picks, best
+    first, row by row.
 
     Where k exceeds `count`, picks with the id NONE follow. A list of more than one chunk is first
     cut down: to what reaches the k-th largest of the maxima of SEGMENTS parts.
     """
     if not 1 <= k <= MAX_PICKS:
         raise ValueError(f"top_k of {k}; kernels pick 1 to {MAX_PICKS}")
+    own = top_k_scratch(count, k)
+
+    def top_k(
+        source: tuple[int, int], size: int, threshold: int, target: tuple[int, int]
+    ) -> SearchStage:
+        """The list `source` of `size` entries, values and ids, is cut down to `target`."""
+        params = {"values": source[0], "ids": source[1], "count": size, "k": k}
+        params |= {"threshold": threshold, "threshold_stride": own}
+        params["in_stride"] = count if source[0] == values else own
+        stride = k if target == PICKED else own
+        return _stage("top_k", params, target, stride, ceil_div(size, TOP_K_CHUNK), rows)
+
     if count <= TOP_K_CHUNK:
-        return [_top_k(values, NONE, count, k, NONE, NONE, NONE)]
+        return [top_k((values, NONE), count, NONE, PICKED)]
     maxima, bounds = scratch, scratch + SEGMENTS
     segment = {"values": values, "count": count, "n_segments": SEGMENTS, "maxima": maxima}
+    segment |= {"in_stride": count, "out_stride": own}
     stages = [
-        SearchStage("segment_max", segment, thread_groups("segment_max", SEGMENTS)),
-        _top_k(maxima, NONE, SEGMENTS, k, NONE, bounds, bounds + k),
+        SearchStage("segment_max", segment, thread_groups("segment_max", SEGMENTS, rows)),
+        top_k((maxima, NONE), SEGMENTS, NONE, (bounds, bounds + k)),
     ]
     threshold = bounds + k - 1
     lists = bounds + 2 * k, bounds + 2 * k + 2 * ceil_div(count, TOP_K_CHUNK) * k  # used in turn
-    source, ids, n = values, NONE, count
-    while n > TOP_K_CHUNK:
-        target, kept = lists[len(stages) % 2], ceil_div(n, TOP_K_CHUNK) * k
-        stages.append(_top_k(source, ids, n, k, threshold, target, target + kept))
-        source, ids, n = target, target + kept, kept
-    return [*stages, _top_k(source, ids, n, k, threshold, NONE, NONE)]
-
-
-def _top_k(
-    values: int, ids: int, count: int, k: int, threshold: int, out_values: int, out_ids: int
-) -> SearchStage:
-    params = {"values": values, "ids": ids, "count": count, "k": k, "threshold": threshold}
-    return _stage("top_k", params, out_values, out_ids, ceil_div(count, TOP_K_CHUNK))
+    source, size = (values, NONE), count
+    while size > TOP_K_CHUNK:
+        target, kept = lists[len(stages) % 2], ceil_div(size, TOP_K_CHUNK) * k
+        stages.append(top_k(source, size, threshold, (target, target + kept)))
+        source, size = (target, target + kept), kept
+    return [*stages, top_k(source, size, threshold, PICKED)]
 
 
 def _stage(
-    kernel: str, params: dict[str, int], out_values: int, out_ids: int, groups: int
+    kernel: str,
+    params: dict[str, int],
+    target: tuple[int, int],
+    out_stride: int,
+    groups: int,
+    rows: int,
 ) -> SearchStage:
-    return SearchStage(
-        kernel, {**params, "out_values": out_values, "out_ids": out_ids}, (groups, 1, 1)
-    )
+    out = {"out_values": target[0], "out_ids": target[1], "out_stride": out_stride}
+    return SearchStage(kernel, {**params, **out}, (groups, rows, 1))
 
 
 def ceil_div(value: int, divisor: int) -> int:

@@ -30,6 +30,7 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.penalties import Penalties
+from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
 PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
@@ -186,18 +187,22 @@ def _offset(tensor: Tensor | None) -> int:
 def scratch_floats(tape: Tape, vocabulary: int, devices: Collection[AttendDevice]) -> int:
     """Floats of scratch that attention on any of `devices`, and the picks, need at most."""
     return max(
-        launches.argmax_scratch(vocabulary),
+        tape.outputs * launches.argmax_scratch(vocabulary),
         launches.top_k_scratch(vocabulary, state.MAX_PICKS),
+        *(
+            rows * launches.top_k_scratch(vocabulary, min(state.ALL_PICKS // rows, state.MAX_PICKS))
+            for rows in range(1, min(tape.outputs, ROWS_APART) + 1)
+        ),
         *(attend_scratch_floats(tape, device) for device in devices),
     )
 
 
 def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
-    """The k best of one row of logits go to the state's picks."""
+    """The k best of each row of logits go to the state's picks, row by row."""
     stages = (
-        launches.argmax_stages(logits.offset, logits.width, scratch.start)
+        launches.argmax_stages(logits.offset, logits.width, scratch.start, logits.rows)
         if k == 1
-        else launches.top_k_stages(logits.offset, logits.width, k, scratch.start)
+        else launches.top_k_stages(logits.offset, logits.width, k, scratch.start, logits.rows)
     )
     return _chain(stages, logits, scratch.part(scratch.size, "a search"))
 

@@ -63,6 +63,10 @@ class PersistentExecutor(FusedExecutor):
         self._settle()
         return super().candidates(output, k, penalties)
 
+    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+        self._settle()
+        return super().candidates_of_rows(k, penalties)
+
     def decode(
         self,
         token: int,
