@@ -1,14 +1,17 @@
-// y[m] = residual[m] + sum over k of weight[m, k] * x[k], for one column x
+// y[c, m] = residual[c, m] + sum over k of weight[m, k] * x[c, k], for few columns c
 //
-// One group, a subgroup of eight, for eight rows m. Its threads are next to each other in k, so that
-// weights and x come as vectors (lanes.glslh); the sums of a row are added up at its end. For drivers
+// One group, a subgroup of eight, for ROWS rows m. Its threads are next to each other in k, so that
+// weights and x come as vectors (lanes.glslh); the sums of a row are added up at its end. Weights are decoded
+// once for all columns. For drivers
 // that run on a CPU, where subgroups of eight were found.
 //
 // Defines    GROUP_SIZE  8
 //            FORMAT
 //            PARTS  of a row, decoded at once; a row and a block are a multiple
+//            COLUMNS  at most
+//            ROWS  at most 8: with more columns, fewer keep their sums in registers
 //            WEIGHT_ADDRESSES
-// Dispatch   (M / 8, 1, 1)
+// Dispatch   (M / ROWS / y, y, 1)  where more than a dispatch takes
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -38,7 +41,7 @@ layout(push_constant, std430) uniform Params {
 	uint width; // K, a multiple of 32
 	uint y; // offsets in floats
 	uint residual; // or NONE
-	uint count_at; // word of the state that holds the number of columns, 0 or 1
+	uint count_at; // word of the state that holds the number of columns
 	uint zero; // 0, which a compiler cannot know
 }
 params;
@@ -46,7 +49,7 @@ params;
 const uint LINE_WORDS = 16u; // of the CPU's cache
 
 // Loads the cache lines of what the next group reads at part p, where this group is: a CPU foresees a walk
-// through memory in order, but not one along eight rows at once.
+// through memory in order, but not one along ROWS rows at once.
 uint touch_ahead(const Plane plane, const uint part_bytes, const uint next_part, const uint last_part, const uint p) {
 	const uint first = (next_part + p * LANES) * part_bytes / 4u;
 	const uint last = last_part * part_bytes / 4u;
@@ -58,7 +61,8 @@ uint touch_ahead(const Plane plane, const uint part_bytes, const uint next_part,
 }
 
 void main() {
-	if (state[params.count_at] == 0u) {
+	const uint n_columns = state[params.count_at];
+	if (n_columns == 0u) {
 		return; // the whole group
 	}
 	// read here, as every use would check that there are so many words of them
@@ -66,19 +70,22 @@ void main() {
 	const Plane x = params.x;
 	const uint height = params.height;
 	const uint n_parts = params.width / PART_WEIGHTS;
+	const uint column_runs = params.width / LANES;
 	const uint y = params.y;
 	const uint residual = params.residual;
 	const uint zero = params.zero;
 
 	// rows past the last one compute the last one again
-	const uint first_row = gl_WorkGroupID.x * LANES;
-	uint parts[LANES];
-	float sums[LANES];
-	for (uint r = 0u; r < LANES; r++) {
+	const uint first_row = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS;
+	uint parts[ROWS];
+	float sums[COLUMNS][ROWS];
+	for (uint r = 0u; r < ROWS; r++) {
 		parts[r] = min(first_row + r, height - 1u) * n_parts;
-		sums[r] = 0.0;
+		for (uint c = 0u; c < COLUMNS; c++) {
+			sums[c][r] = 0.0;
+		}
 	}
-	const uint next_part = (first_row + LANES) * n_parts;
+	const uint next_part = (first_row + ROWS) * n_parts;
 	const uint last_part = height * n_parts - 1u;
 	uint touched = 0u;
 	for (uint p = 0u; p < n_parts; p += PARTS) {
@@ -87,31 +94,51 @@ void main() {
 		for (uint j = 0u; j < PARTS; j++) {
 			const uint part = (p + j) % BLOCK_PARTS;
 			const uint run = ((p + j - part) * PART_WEIGHTS + part_column(part)) / LANES;
-			const vec2 near = vec2(lane_float(x, run), lane_float(x, run + 1u));
-			const vec2 far = vec2(lane_float(x, run + RUN_STEP / LANES), lane_float(x, run + RUN_STEP / LANES + 1u));
-			for (uint r = 0u; r < LANES; r++) {
+			vec2 near[COLUMNS];
+			vec2 far[COLUMNS];
+			for (uint c = 0u; c < COLUMNS; c++) {
+				// columns past the last one are that one again
+				const uint at = run + min(c, n_columns - 1u) * column_runs;
+				near[c] = vec2(lane_float(x, at), lane_float(x, at + 1u));
+				far[c] = vec2(lane_float(x, at + RUN_STEP / LANES), lane_float(x, at + RUN_STEP / LANES + 1u));
+			}
+			for (uint r = 0u; r < ROWS; r++) {
 				const uint block = (parts[r] + p + j) / BLOCK_PARTS;
 				const Block shared_bits = load_block(planes, block);
 				const Scales scales = part_scales(shared_bits, part);
 				const vec4 q = quants_of_lane(planes, block, part, shared_bits);
-				sums[r] = fma(fma(q.y, near.y, q.x * near.x), scales.scale.x, sums[r]);
-				sums[r] = fma(fma(q.w, far.y, q.z * far.x), scales.scale.y, sums[r]);
-				if (HAS_OFFSET) {
-					sums[r] = fma(near.x + near.y, scales.offset.x, sums[r]);
-					sums[r] = fma(far.x + far.y, scales.offset.y, sums[r]);
+				if (COLUMNS == 1u) {
+					sums[0][r] = fma(fma(q.y, near[0].y, q.x * near[0].x), scales.scale.x, sums[0][r]);
+					sums[0][r] = fma(fma(q.w, far[0].y, q.z * far[0].x), scales.scale.y, sums[0][r]);
+					if (HAS_OFFSET) {
+						sums[0][r] = fma(near[0].x + near[0].y, scales.offset.x, sums[0][r]);
+						sums[0][r] = fma(far[0].x + far[0].y, scales.offset.y, sums[0][r]);
+					}
+				} else {
+					vec4 w = q * scales.scale.xxyy;
+					if (HAS_OFFSET) {
+						w += scales.offset.xxyy;
+					}
+					for (uint c = 0u; c < COLUMNS; c++) {
+						sums[c][r] = fma(w.x, near[c].x, fma(w.y, near[c].y, sums[c][r]));
+						sums[c][r] = fma(w.z, far[c].x, fma(w.w, far[c].y, sums[c][r]));
+					}
 				}
 			}
 		}
 	}
 
-	float own = 0.0;
-	for (uint r = 0u; r < LANES; r++) {
-		const float sum = subgroupAdd(sums[r]);
-		own = gl_SubgroupInvocationID == r ? sum : own;
-	}
 	const uint row = first_row + gl_SubgroupInvocationID;
-	if (row < height) {
-		own += float(touched & zero);
-		work[y + row] = residual == NONE ? own : work[residual + row] + own;
+	for (uint c = 0u; c < COLUMNS; c++) {
+		float own = 0.0;
+		for (uint r = 0u; r < ROWS; r++) {
+			const float sum = subgroupAdd(sums[c][r]);
+			own = gl_SubgroupInvocationID == r ? sum : own;
+		}
+		if (gl_SubgroupInvocationID < ROWS && row < height && c < n_columns) {
+			const uint at = c * height + row;
+			own += float(touched & zero);
+			work[y + at] = residual == NONE ? own : work[residual + at] + own;
+		}
 	}
 }

@@ -1,4 +1,4 @@
-"""Products of one column by lanes, in every block format, and the probe that lets them be used."""
+"""Products of a few columns by lanes, in every block format, and the probe that lets them be used."""
 
 import numpy as np
 import pytest
@@ -40,15 +40,17 @@ def product(
     blocks: np.ndarray,
     x: np.ndarray,
     residual: int = state.NONE,
-    count: int = 1,
+    count: int | None = None,
 ) -> np.ndarray:
-    """y (M,) for x (K,); what lies behind it must stay."""
-    height = len(blocks)
-    plan = plan_product(name, height, len(x), 1, is_cpu=True, has_lanes=True)
+    """y (M,) for x (K,), or (C, M) for (C, K); what lies behind the columns that count must stay."""
+    height, width = len(blocks), x.shape[-1]
+    columns = x.size // width
+    plan = plan_product(name, height, width, columns, is_cpu=True, has_lanes=True)
     assert plan.by_lanes
     bench.put("work", X, x)
     if residual != Y:
-        bench.put("work", Y, np.full(height + 8, UNTOUCHED))
+        bench.put("work", Y, np.full(columns * height + 8, UNTOUCHED))
+    count = columns if count is None else count
     bench.put_state(ROWS=0, OUTPUTS=count)
     planes = bench.put_weights(name, blocks, at=1024)
     params = {
@@ -57,16 +59,16 @@ def product(
         },
         "x": bench.address("work", X),
         "height": height,
-        "width": len(x),
+        "width": width,
         "y": Y,
         "residual": residual,
         "count_at": state.OUTPUTS,
         "zero": 0,
     }
     bench.run([(plan.kernel, params, plan.groups)])
-    found = bench.floats(Y, height + 8)
-    assert (found[height:] == UNTOUCHED).all()
-    return found[:height]
+    found = bench.floats(Y, columns * height + 8)
+    assert (found[count * height :] == UNTOUCHED).all()
+    return found[: columns * height].reshape(*x.shape[:-1], height)
 
 
 def check(found: np.ndarray, weights: np.ndarray, x: np.ndarray) -> None:
@@ -82,6 +84,30 @@ def test_product(bench: KernelBench, name: str) -> None:
         blocks = random_blocks(name, height, width, source)
         x = source.standard_normal(width).astype(np.float32)
         check(product(bench, name, blocks, x), expand(name, blocks), x)
+
+
+@pytest.mark.parametrize(("columns", "count"), [(2, 2), (3, 3), (4, 4), (4, 2), (2, 1)])
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_columns(bench: KernelBench, name: str, columns: int, count: int) -> None:
+    """All of a kernel's, fewer, and fewer than were planned for."""
+    source = np.random.default_rng(columns)
+    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+        blocks = random_blocks(name, height, width, source)
+        x = source.standard_normal((columns, width)).astype(np.float32)
+        found = product(bench, name, blocks, x, count=count)
+        for column in range(count):
+            check(found[column], expand(name, blocks), x[column])
+
+
+def test_residuals_of_columns(bench: KernelBench) -> None:
+    source = np.random.default_rng(3)
+    blocks = random_blocks("q5_0", 37, 96, source)
+    x, added = (source.standard_normal((3, size)).astype(np.float32) for size in (96, 37))
+    bench.put("work", RESIDUAL, added)
+    found = product(bench, "q5_0", blocks, x, residual=RESIDUAL)
+    exact = x.astype(np.float64) @ expand("q5_0", blocks).T + added
+    magnitude = np.abs(x) @ np.abs(expand("q5_0", blocks)).T + np.abs(added)
+    assert (np.abs(found - exact) <= TOLERANCE * magnitude).all()
 
 
 def test_no_output(bench: KernelBench) -> None:
@@ -134,7 +160,7 @@ def test_nan_stays_in_its_row(bench: KernelBench, name: str) -> None:
 def test_sizes_take_every_kernel() -> None:
     widths = [width for _, width in SIZES + NARROW]
     kernels = {plan_product("q8_0", 8, k, 1, is_cpu=True, has_lanes=True).kernel for k in widths}
-    assert kernels == {f"matvec_lanes_q8_0_{parts}" for parts in LANES_PARTS}
+    assert kernels == {f"matvec_lanes_q8_0_{parts}_1" for parts in LANES_PARTS}
 
 
 @pytest.mark.parametrize(

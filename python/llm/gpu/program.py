@@ -15,6 +15,7 @@ from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
 
 ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
+LANE_BUCKETS = (1, 2, 4, *ROW_BUCKETS[1:])  # where a product has lanes: see device/lanes.py
 ROWS_APART = 32  # of a run for several sequences
 MAX_SEQUENCES = 64
 FRAME_SECONDS = 0.016  # of a game, at 60 frames a second
@@ -158,9 +159,9 @@ def until_stop(tokens: Sequence[int], stops: Collection[int]) -> list[int]:
     return list(tokens[:end])
 
 
-def bucket(rows: int, limit: int) -> int:
+def bucket(rows: int, limit: int, sizes: Sequence[int] = ROW_BUCKETS) -> int:
     """The rows that a tape is recorded for, so that few tapes serve every batch size."""
-    for size in ROW_BUCKETS:
+    for size in sizes:
         if rows <= size <= limit:
             return size
     return limit

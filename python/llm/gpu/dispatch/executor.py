@@ -40,6 +40,8 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, time_dispatches
 from llm.gpu.program import (
     FRAME_SECONDS,
+    LANE_BUCKETS,
+    ROW_BUCKETS,
     Batch,
     Candidates,
     Floats,
@@ -110,6 +112,7 @@ class DispatchExecutor:
             raise
         self._work, self._state, *self._shards = self._buffers
         self._lane_addresses = self._find_addresses() if has_lanes(device) else None
+        self._buckets = LANE_BUCKETS if self._lane_addresses else ROW_BUCKETS
         self._lowering = self._make_lowering()
         self._sets: list[Any] = []
         self._shared_shader: Any = None
@@ -271,7 +274,7 @@ class DispatchExecutor:
     def _kernels_of_first_token(self) -> list[str]:
         """Kernels that a first prompt of any length needs, so that no compile falls into it."""
         most = self._program.max_rows
-        sizes = sorted({bucket(rows, most) for rows in range(1, most + 1)})
+        sizes = sorted({bucket(rows, most, self._buckets) for rows in range(1, most + 1)})
         tapes = [self._tape(rows, 1) for rows in sizes]
         dispatches = [
             dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
@@ -340,9 +343,10 @@ class DispatchExecutor:
 
     def _recorded_for(self, batch: Batch) -> tuple[int, int]:
         """Rows and outputs of the tape that runs a batch."""
-        rows = bucket(len(batch.tokens), self._program.max_rows)
+        rows = bucket(len(batch.tokens), self._program.max_rows, self._buckets)
         outputs = len(batch.outputs)
-        return rows, bucket(outputs, self._program.max_outputs) if outputs else 0
+        most = self._program.max_outputs
+        return rows, bucket(outputs, most, self._buckets) if outputs else 0
 
     def _tape(self, rows: int, outputs: int) -> Tape:
         tape = self._tapes.get((rows, outputs))

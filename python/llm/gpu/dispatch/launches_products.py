@@ -7,8 +7,8 @@ from llm.gpu.dispatch.launches import PART_WEIGHTS, Groups, ceil_div
 from llm.gpu.kernels.matrix_tiles import Tile
 from llm.gpu.kernels.variants import (
     KERNELS,
-    LANES,
     LANES_PARTS,
+    LANES_ROWS,
     MATMUL_ROWS_COLUMNS,
     MATMUL_ROWS_ROWS,
     MATMUL_TILE_COLUMNS,
@@ -64,8 +64,8 @@ def plan_product(
         raise ValueError(f"rows of {width} weights; kernels need a multiple of {PART_WEIGHTS}")
     if tiles and columns >= LEAST_COLUMNS:
         return _plan_matrices(format_name, height, width, columns, tiles)
-    if has_lanes and columns == 1 and height <= LANES * GROUP_LIMIT:
-        return _plan_lanes(format_name, height, width)
+    if has_lanes and columns <= max(LANES_ROWS):
+        return _plan_lanes(format_name, height, width, columns)
     if is_cpu:
         return _plan_matmul_rows(format_name, height, columns)
     for limit in MATVEC_COLUMNS:
@@ -134,10 +134,13 @@ def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPla
     return ProductPlan(kernel, 1, groups)
 
 
-def _plan_lanes(format_name: str, height: int, width: int) -> ProductPlan:
+def _plan_lanes(format_name: str, height: int, width: int, columns: int) -> ProductPlan:
     parts = next(parts for parts in reversed(LANES_PARTS) if width // PART_WEIGHTS % parts == 0)
-    kernel = f"matvec_lanes_{format_name}_{parts}"
-    return ProductPlan(kernel, 1, (ceil_div(height, LANES), 1, 1), by_lanes=True)
+    most = next(most for most in LANES_ROWS if columns <= most)
+    kernel = f"matvec_lanes_{format_name}_{parts}_{most}"
+    groups = ceil_div(height, LANES_ROWS[most])
+    down = ceil_div(groups, GROUP_LIMIT)
+    return ProductPlan(kernel, 1, (ceil_div(groups, down), down, 1), by_lanes=True)
 
 
 def _threads_per_row(height: int, width: int) -> int:

@@ -5,6 +5,7 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
+from itertools import product
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
@@ -68,6 +69,7 @@ MATMUL_TILE_COLUMNS = (32, 64)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 LANES = 8  # of a subgroup, and rows of weights for it: lanes.glslh
+LANES_ROWS = {1: 8, 2: 8, 4: 4}  # of a group, by its columns
 LANES_PARTS = (1, 2)  # of a row, decoded at once
 TOP_K_CHUNK = 1024
 
@@ -262,12 +264,18 @@ for _name, _id in FORMAT_IDS.items():
             PRODUCT,
             {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
         )
-    for _parts in LANES_PARTS:
-        KERNELS[f"matvec_lanes_{_name}_{_parts}"] = Kernel(
+    for _parts, _columns in product(LANES_PARTS, LANES_ROWS):
+        KERNELS[f"matvec_lanes_{_name}_{_parts}_{_columns}"] = Kernel(
             "matvec_lanes.comp",
             LANES,
             PRODUCT_BY_LANES,
-            {"FORMAT": _id, "PARTS": _parts, "WEIGHT_ADDRESSES": 1},
+            {
+                "FORMAT": _id,
+                "PARTS": _parts,
+                "COLUMNS": _columns,
+                "ROWS": LANES_ROWS[_columns],
+                "WEIGHT_ADDRESSES": 1,
+            },
         )
 
 

@@ -15,7 +15,7 @@ from llm.gpu.kernels.matrix_tiles import (
     SMALL_MATRIX_TILES,
     MatrixTile,
 )
-from llm.gpu.kernels.variants import KERNELS, MATMUL_ROWS_ROWS
+from llm.gpu.kernels.variants import KERNELS, LANES_ROWS, MATMUL_ROWS_ROWS
 
 
 @pytest.mark.parametrize("columns", [1, 2, 8, 9, 16, 17, 256])
@@ -41,13 +41,14 @@ def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> No
 @pytest.mark.parametrize(
     ("height", "width", "columns", "kernel"),
     [
-        pytest.param(37, 640, 1, "matvec_lanes_q8_0_2", id="two parts at once"),
-        pytest.param(37, 96, 1, "matvec_lanes_q8_0_1", id="an odd number of parts"),
-        pytest.param(37, 640, 2, "matmul_rows_q8_0_8", id="columns"),
-        pytest.param(
-            8 * 65535, 640, 1, "matvec_lanes_q8_0_2", id="as many rows as there are groups"
-        ),
-        pytest.param(8 * 65535 + 1, 640, 1, "matmul_rows_q8_0_1", id="too many groups"),
+        pytest.param(37, 640, 1, "matvec_lanes_q8_0_2_1", id="two parts at once"),
+        pytest.param(37, 96, 1, "matvec_lanes_q8_0_1_1", id="an odd number of parts"),
+        pytest.param(37, 640, 2, "matvec_lanes_q8_0_2_2", id="two columns"),
+        pytest.param(37, 640, 3, "matvec_lanes_q8_0_2_4", id="up to four"),
+        pytest.param(37, 640, 5, "matmul_rows_q8_0_8", id="too many columns"),
+        pytest.param(8 * 65535, 640, 1, "matvec_lanes_q8_0_2_1", id="as many rows as groups"),
+        pytest.param(8 * 65535 + 1, 640, 1, "matvec_lanes_q8_0_2_1", id="more rows"),
+        pytest.param(262_144, 640, 4, "matvec_lanes_q8_0_2_4", id="many rows, four columns"),
     ],
 )
 def test_plan_by_lanes(height: int, width: int, columns: int, kernel: str) -> None:
@@ -56,7 +57,9 @@ def test_plan_by_lanes(height: int, width: int, columns: int, kernel: str) -> No
     assert plan.by_lanes == kernel.startswith("matvec_lanes")
     assert max(plan.groups) <= GROUP_LIMIT
     if plan.by_lanes:
-        assert 8 * (plan.groups[0] - 1) < height <= 8 * plan.groups[0]
+        across, down, _ = plan.groups
+        rows = LANES_ROWS[int(KERNELS[kernel].defines["COLUMNS"])]
+        assert height <= rows * across * down < height + rows * (down + 1)
 
 
 @pytest.mark.parametrize("name", FORMAT_IDS)
