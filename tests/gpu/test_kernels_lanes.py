@@ -1,4 +1,4 @@
-"""Products of a few columns by lanes, in every block format, and the probe that lets them be used."""
+"""Products of a few columns by lanes, in every block format; the probe that lets them be used."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def product(
     residual: int = state.NONE,
     count: int | None = None,
 ) -> np.ndarray:
-    """y (M,) for x (K,), or (C, M) for (C, K); what lies behind the columns that count must stay."""
+    """y (M,) for x (K,), or (C, M) for (C, K); what lies behind what counts must stay."""
     height, width = len(blocks), x.shape[-1]
     columns = x.size // width
     plan = plan_product(name, height, width, columns, is_cpu=True, has_lanes=True)
