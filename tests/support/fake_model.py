@@ -15,6 +15,7 @@ import numpy as np
 
 from llm.errors import DeviceMemoryError, NumericError
 from llm.generate.model import Row
+from llm.generate.pace import Pace
 from llm.generate.sequence import CachedSequences
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.penalties import Penalties
@@ -62,6 +63,17 @@ class FakeChatFormat:
         return FakeTokenizer().encode("".join(lines) + "assistant: ")
 
 
+class FixedPace(Pace):
+    """Times do not count: sequences run together, or take turns."""
+
+    def __init__(self, *, are_turns: bool) -> None:
+        super().__init__()
+        self._are_turns = are_turns
+
+    def prefers_turns(self, count: int) -> bool:
+        return self._are_turns
+
+
 class FakeModel:
     """`before_forward(number)` is called before forward 0, 1, 2 …: it may wait, or raise."""
 
@@ -77,6 +89,7 @@ class FakeModel:
         before_forward: Callable[[int], None] = lambda number: None,
         nan_at: int | None = None,  # the number of the choice of a token that finds NaN
         ahead: int = 1,
+        takes_turns: bool = False,  # several sequences, in place of runs together
     ) -> None:
         self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
         self.context_length, self.chunk_size, self.executor = (
@@ -98,6 +111,7 @@ class FakeModel:
         self._lengths: dict[int, int] = {}
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
         self._thread = threading.get_ident()
+        self.pace = FixedPace(are_turns=takes_turns)
         self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
 
     @property

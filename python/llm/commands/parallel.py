@@ -64,7 +64,7 @@ def _rate(sequences: Sequence[CachedSequence], start: int, count: int) -> float:
             Wanted(sequence, token, chooser, most)
             for sequence, token, most in zip(sequences, tokens, left, strict=True)
         ]
-        for number, found in enumerate(decode(wants, is_alone=len(wants) == 1)):
+        for number, found in enumerate(decode(wants, len(wants))):
             if isinstance(found, Exception):
                 raise found
             tokens[number] = found[-1]

@@ -1,5 +1,6 @@
 """The next tokens of answers, those of one model together: a run costs little more for several."""
 
+import time
 from collections.abc import Sequence
 
 from llm.generate.answer import Wanted
@@ -9,14 +10,17 @@ from llm.gpu.program import ROWS_APART, Candidates
 Found = list[int] | Exception  # tokens, or why there are none
 
 
-def decode(wants: Sequence[Wanted], *, is_alone: bool) -> list[Found]:
-    """At least one token for each of some answers, all of one model.
+def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
+    """At least one token for each of some answers, all of one model; so many are at work there.
 
-    Several at a time for one that `is_alone`: no other answer of the model is at work.
+    Several at a time where answers take turns: one alone, or where that is quicker.
     """
-    if len(wants) == 1:
-        return [_found_alone(wants[0], may_run_ahead=is_alone)]
     model = wants[0].sequence.model
+    if at_work == 1 or model.pace.prefers_turns(at_work):
+        most = max(1, model.ahead // at_work)
+        return [_found_alone(want, most) for want in wants]
+    if len(wants) == 1:
+        return [_found_alone(wants[0], 1)]
     size = min(ROWS_APART, model.chunk_size)
     found: list[Found] = []
     for start in range(0, len(wants), size):
@@ -27,6 +31,7 @@ def decode(wants: Sequence[Wanted], *, is_alone: bool) -> list[Found]:
 def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
     """One token each. What fails together is tried alone: a fault ends only its own answer."""
     found: dict[int, Found] = {}
+    started = time.perf_counter()
     try:
         for want in wants:
             want.sequence.reserve(1)
@@ -44,12 +49,10 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
             )
             want.sequence.ids.append(want.token)
             found[row] = [token]
+        model.pace.note_run(len(wants), time.perf_counter() - started)
     except Exception:
         pass  # the rows that are missing are tried alone
-    return [
-        found[row] if row in found else _found_alone(want, may_run_ahead=False)
-        for row, want in enumerate(wants)
-    ]
+    return [found[row] if row in found else _found_alone(want, 1) for row, want in enumerate(wants)]
 
 
 def _best_of_rows(model: Model, wants: Sequence[Wanted]) -> list[Candidates]:
@@ -57,19 +60,21 @@ def _best_of_rows(model: Model, wants: Sequence[Wanted]) -> list[Candidates]:
     return model.candidates_of_rows(most, [want.chooser.penalties for want in wants])
 
 
-def _found_alone(want: Wanted, *, may_run_ahead: bool) -> Found:
+def _found_alone(want: Wanted, most: int) -> Found:
+    started = time.perf_counter()
     try:
-        return _alone(want, may_run_ahead=may_run_ahead)
+        made = _alone(want, most)
     except Exception as problem:
         return problem
+    want.sequence.model.pace.note_token((time.perf_counter() - started) / len(made))
+    return made
 
 
-def _alone(want: Wanted, *, may_run_ahead: bool) -> list[int]:
+def _alone(want: Wanted, most: int) -> list[int]:
     sequence, chooser = want.sequence, want.chooser
     model = sequence.model
     if chooser.looks_back:
         sequence.forward([want.token], want_logits=True)
         return [chooser.choose(model, len(sequence))]
-    is_quick = may_run_ahead and chooser.sampler.fits_device
-    count = min(model.ahead, want.most) if is_quick else 1
+    count = min(most, want.most) if chooser.sampler.fits_device else 1
     return sequence.decode(want.token, count, chooser.sampler, model.tokenizer.end_ids)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from llm.errors import RequestError
 from llm.files.gguf import GgufFile
+from llm.generate.pace import Pace
 from llm.generate.sequence import CachedSequences
 from llm.gpu.executors import choose_executor
 from llm.gpu.penalties import Penalties
@@ -55,6 +56,7 @@ class Model:
         self._executor = executor
         self._outputs = 0
         self.sequences = CachedSequences(self, executor)
+        self.pace = Pace()
 
     @property
     def executor(self) -> str:

@@ -24,7 +24,7 @@ def take_turn(sessions: list[Session], guarded: Guard) -> None:
         same = [session for session in waiting if session.model is model]
         waiting = [session for session in waiting if session.model is not model]
         at_work = sum(session.has_work and session.model is model for session in sessions)
-        guarded(partial(_give_tokens, same, is_alone=at_work == 1))
+        guarded(partial(_give_tokens, same, at_work))
 
     if ready is not None:
         sessions.remove(ready)
@@ -32,10 +32,10 @@ def take_turn(sessions: list[Session], guarded: Guard) -> None:
         guarded(ready.step)
 
 
-def _give_tokens(sessions: list[Session], *, is_alone: bool) -> None:
+def _give_tokens(sessions: list[Session], at_work: int) -> None:
     # numpy is imported here, by the first answer, and not at engine start
     from llm.generate.decoding import decode
 
     wants: list[Wanted] = [session.wanted for session in sessions if session.wanted is not None]
-    for session, found in zip(sessions, decode(wants, is_alone=is_alone), strict=True):
+    for session, found in zip(sessions, decode(wants, at_work), strict=True):
         session.give(found)

@@ -42,7 +42,7 @@ def steps_of(seat: Seat, request: Request, emit: Callable[[Event], None]) -> Ite
         while True:
             wanted = step()
             yield
-            found = decode([wanted], is_alone=True)[0] if wanted else None
+            found = decode([wanted], 1)[0] if wanted else None
             is_fault = isinstance(found, Exception)
             step = partial(answering.throw if is_fault else answering.send, found)  # type: ignore[arg-type]
     except StopIteration:

@@ -1,6 +1,7 @@
 """Several sessions of one model: they run together, nobody starves, and a fault is one's own."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from support.fake_model import FakeLoader, FakeModel
@@ -50,8 +51,8 @@ class Table:
         return [event for events in self.events for event in events if isinstance(event, Ended)]
 
 
-def texts(count: int, *, ahead: int, at_once: bool) -> list[str]:
-    table = Table(FakeModel(ahead=ahead), count)
+def texts(count: int, *, at_once: bool, **options: Any) -> list[str]:
+    table = Table(FakeModel(**options), count)
     for number in range(count):
         table.ask(number, f"prompt {number % 3}", SAMPLINGS[number % len(SAMPLINGS)])
         if not at_once:
@@ -60,9 +61,11 @@ def texts(count: int, *, ahead: int, at_once: bool) -> list[str]:
     return [ended.text for ended in table.ends()]
 
 
-@pytest.mark.parametrize("ahead", [1, 7])
-def test_each_says_what_it_says_alone(ahead: int) -> None:
-    together, alone = (texts(9, ahead=ahead, at_once=at_once) for at_once in (True, False))
+@pytest.mark.parametrize("ahead", [1, 30])
+@pytest.mark.parametrize("takes_turns", [False, True])
+def test_each_says_what_it_says_alone(ahead: int, takes_turns: bool) -> None:
+    options = {"ahead": ahead, "takes_turns": takes_turns}
+    together, alone = (texts(9, at_once=at_once, **options) for at_once in (True, False))
     assert together == alone
     assert len(set(together)) > 6
 
@@ -76,6 +79,21 @@ def test_they_run_together() -> None:
     assert model.together.count(6) >= 10
     chunks = [count for position, count in model.forwards if position > 8]
     assert len(chunks) < 12  # alone are only the first and the last for a few tokens
+
+
+def test_they_take_turns_where_that_is_quicker() -> None:
+    """A few tokens of each, no more together than of one alone."""
+    model = FakeModel(ahead=12, takes_turns=True)
+    table = Table(model, 4)
+    for number in range(4):
+        table.ask(number, "abc", SAMPLINGS[0], most=20)
+    counts: list[int] = []
+    while any(session.has_work for session in table.sessions):
+        before = len(model.forwards)
+        table.turn()
+        counts.append(len(model.forwards) - before)
+    assert not model.together
+    assert 3 <= max(counts) <= 12
 
 
 def test_more_than_a_run_takes() -> None:

@@ -31,6 +31,7 @@ from llm.gpu.dispatch.lowering import Lowering, lower_penalize, lower_picks, scr
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
+from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.dispatch.requirements import check_weights
 from llm.gpu.dispatch.state_words import fill_penalties, fill_state
 from llm.gpu.kernels.shader_source import expand
@@ -49,7 +50,6 @@ from llm.gpu.program import (
     bucket,
     decode_by_runs,
     largest,
-    not_finite,
 )
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.tape import Tape
@@ -57,7 +57,6 @@ from llm.gpu.tape import Tape
 F32 = FORMATS[0]
 Words = NDArray[np.uint32]
 WORD = 4  # bytes
-PICKS = (state.PICK_IDS, state.PICK_VALUES)
 FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
@@ -202,7 +201,7 @@ class DispatchExecutor:
             self._penalize(row, penalties)
         table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
         self._device.play(table)
-        return self._read_picks(k)
+        return picks_of(self._read_state(), k)
 
     def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
         rows = len(penalties)
@@ -215,7 +214,7 @@ class DispatchExecutor:
         key = (f"picks of {rows} rows", logits.offset, k)
         self._device.play(self._table(key, lambda: lower_picks(logits, k, self._scratch)))
         words = self._read_state()
-        return [self._picks_of(words, k, row * k) for row in range(rows)]
+        return [picks_of(words, k, row * k) for row in range(rows)]
 
     def decode(
         self,
@@ -257,16 +256,6 @@ class DispatchExecutor:
             self._device.free(*self._buffers)  # and with them their uniform sets
             self._buffers = []
             self._device.finish()  # the memory returns only now
-
-    def _read_picks(self, count: int) -> Candidates:
-        """What the picking kernels found; waits for them."""
-        return self._picks_of(self._read_state(), count)
-
-    def _picks_of(self, words: Words, count: int, first: int = 0) -> Candidates:
-        if words[state.NON_FINITE]:
-            raise not_finite("some")
-        ids, values = (words[at + first : at + first + count] for at in PICKS)
-        return Candidates(ids.astype(np.int64), values.view(np.float32).copy())
 
     def _read_state(self) -> Words:
         return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)

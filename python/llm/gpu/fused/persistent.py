@@ -14,6 +14,7 @@ from llm.gpu import state
 from llm.gpu.columns.passes import ColumnPass, Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.penalties import Penalties
 from llm.gpu.profile import WorkTime, seconds_of
@@ -125,7 +126,7 @@ class PersistentExecutor(FusedExecutor):
         words = self._read_state()
         if words[state.GAVE_UP]:
             raise _GaveUpError
-        return self._picks_of(words, min(count, int(words[state.DECODED])))
+        return picks_of(words, min(count, int(words[state.DECODED])))
 
     def _settle(self) -> None:
         """Makes sure that the logits of the last run are there."""
