@@ -27,8 +27,8 @@ PROMPTS = [
     np.random.default_rng(seed).integers(0, VOCABULARY, length).tolist()
     for seed, length in enumerate((61, 130, 5, 64, 127))
 ]
-TOLERANCE = 2e-2  # of the largest logit: steps and columns round their inputs
-TYPICAL = 5e-3
+TOLERANCE = 5e-2  # of the largest logit: steps round their inputs, columns to float16
+TYPICAL = 1e-2
 WRITERS: dict[str, Callable[..., Path]] = {"gemma3": write_tiny_gemma, "llama": write_tiny_llama}
 
 

@@ -151,20 +151,20 @@ class Answer:
         return ids
 
     def _prefill(self, prompt: list[int]) -> Steps:
-        """Leaves the logits of the prompt's last token in the model."""
-        cached = self._sequence.keep_common(prompt)
-        self._stats = replace(
-            self._stats,
-            prompt_tokens=len(prompt),
-            cached_tokens=cached,
-            context_used=len(prompt),
-        )
-        size = self._model.chunk_size
-        for start in range(cached, len(prompt), size):
+        """Leaves the logits of the prompt's last token in the model.
+
+        Before each chunk others may have come further with the same beginning.
+        """
+        self._stats = replace(self._stats, prompt_tokens=len(prompt), context_used=len(prompt))
+        computed = end = 0
+        while end < len(prompt):
             yield None
-            chunk = prompt[start : start + size]
-            is_last = start + size >= len(prompt)
-            self._sequence.forward(chunk, want_logits=is_last)
+            known = self._sequence.keep_common(prompt)
+            chunk = prompt[known : known + self._model.chunk_size]
+            end = known + len(chunk)
+            self._sequence.forward(chunk, want_logits=end == len(prompt))
+            computed += len(chunk)
+            self._stats = replace(self._stats, cached_tokens=end - computed)
 
     def _token_limit(self, n_prompt: int) -> int:
         room = self._context_length - n_prompt

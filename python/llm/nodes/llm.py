@@ -42,9 +42,12 @@ class LLM(Node):
     Loading and generating happen on a worker thread; every signal comes on the main thread, in
     [method Node._process], so while a pause stops this node its signals wait.
 
+    Nodes of the same file and [member executor] share one model, and answer side by side. Each has
+    its own conversation; what their prompts begin with alike is computed once.
+
     Every request gets an id, and ends with exactly one [signal response_ended]. The node must be
-    inside the tree; leaving it cancels what runs and unloads the model, the history stays. In the
-    editor it is only a placeholder, and loads nothing.
+    inside the tree; leaving it cancels what runs and, where no other node uses the model, unloads
+    it; the history stays. In the editor it is only a placeholder, and loads nothing.
     """
 
     model_path = export(
@@ -68,7 +71,8 @@ class LLM(Node):
         hint=RANGE,
         hint_string="16,131072,1,or_greater",
         doc="How many tokens the conversation and the answer may have together. More costs memory. "
-        "Cut to what the model was made for. Taken up like [member model_path].",
+        "Cut to what the model was made for. A node that asks for more than the others of its file "
+        "loads the file again. Taken up like [member model_path].",
     )
     max_tokens = export(
         int,

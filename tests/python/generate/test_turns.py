@@ -81,6 +81,21 @@ def test_they_run_together() -> None:
     assert len(chunks) < 12  # alone are only the first and the last for a few tokens
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_beginning_in_common_is_computed_once(count: int) -> None:
+    """Also where all ask at once, and each takes a chunk in its turn."""
+    model = FakeModel(chunk_size=8)
+    table = Table(model, count)
+    for number in range(count):
+        table.ask(number, f"{'x' * 50} {number}", SAMPLINGS[0], most=1)
+    table.run()
+    shared, own = 1 + 50 + 1, 1  # BOS and the blank, too
+    computed = sum(length for _, length in model.forwards)
+    assert computed <= shared + count * (own + 8)
+    cached = [ended.stats.cached_tokens for ended in table.ends()]
+    assert sum(cached) == count * (shared + own) - computed
+
+
 def test_they_take_turns_where_that_is_quicker() -> None:
     """A few tokens of each, no more together than of one alone."""
     model = FakeModel(ahead=12, takes_turns=True)
