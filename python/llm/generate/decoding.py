@@ -18,7 +18,7 @@ def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
     model = wants[0].sequence.model
     if at_work == 1 or model.pace.prefers_turns(at_work):
         most = max(1, model.ahead // at_work)
-        return [_found_alone(want, most) for want in wants]
+        return [_timed(want, most) for want in wants]
     if len(wants) == 1:
         return [_found_alone(wants[0], 1)]
     size = min(ROWS_APART, model.chunk_size)
@@ -60,14 +60,19 @@ def _best_of_rows(model: Model, wants: Sequence[Wanted]) -> list[Candidates]:
     return model.candidates_of_rows(most, [want.chooser.penalties for want in wants])
 
 
-def _found_alone(want: Wanted, most: int) -> Found:
+def _timed(want: Wanted, most: int) -> Found:
     started = time.perf_counter()
+    found = _found_alone(want, most)
+    if not isinstance(found, Exception):
+        want.sequence.model.pace.note_token((time.perf_counter() - started) / len(found))
+    return found
+
+
+def _found_alone(want: Wanted, most: int) -> Found:
     try:
-        made = _alone(want, most)
+        return _alone(want, most)
     except Exception as problem:
         return problem
-    want.sequence.model.pace.note_token((time.perf_counter() - started) / len(made))
-    return made
 
 
 def _alone(want: Wanted, most: int) -> list[int]:
