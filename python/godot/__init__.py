@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .packed import PackedInt32Array as PackedInt32Array
     from .packed import PackedStringArray as PackedStringArray
     from .registration import exposed as exposed
+    from .signals import BoundSignal as BoundSignal
     from .variant import RID as RID
     from .variant import NodePath as NodePath
     from .variant import StringName as StringName
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 # Which module a name comes from; any other is an engine class, a singleton or a constant.
 _MODULES = {
+    "BoundSignal": "signals",
     "Callable": "callables",
     "export": "exports",
     "signal": "exports",

@@ -1,4 +1,4 @@
-"""Python callables in the engine, and the engine's callables in Python.
+"""Python callables and signals in the engine, and the engine's callables in Python.
 
 A Python callable that the engine holds lives as long as the engine holds it. A bound method of an
 object carries that object's id, so that the engine drops the connection when the object is freed.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from . import interface
 from .arguments import read_variants, write_result
 from .exports import Type
-from .interface import ffi, lib, string_name
+from .interface import TYPES, ffi, lib, string_name
 from .log import report_exception
 from .methods import call_variants
 from .objects import Object
+from .signals import BoundSignal
 from .variant import CALLABLE, READERS, TYPED_WRITERS, Opaque, add_writer
 
 TYPE_CHECKING = False
@@ -104,6 +105,15 @@ def _write_callable(value: Any, given: Any, keep: list[Any]) -> None:
     made.lend(value, keep)
 
 
+def _write_signal(value: Any, given: Any, keep: list[Any]) -> None:
+    """As the engine keeps a Signal: its name, which lives until the end, and its object's id."""
+    if not isinstance(given, BoundSignal):
+        raise TypeError(f"expected a signal, found {type(given).__name__}")
+    value.type = TYPES["Signal"]
+    value.opaque[0] = string_name(given.name)[0]
+    value.opaque[1] = given.object_id
+
+
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def on_call_callable(callable: Any, arguments: Any, count: int, result: Any, error: Any) -> None:
     function = ffi.from_handle(callable)
@@ -148,4 +158,6 @@ def on_describe_callable(callable: Any, is_valid: Any, text: Any) -> None:
 
 READERS[CALLABLE] = _read_callable
 TYPED_WRITERS["Callable"] = _write_callable
+TYPED_WRITERS["Signal"] = _write_signal
+add_writer(BoundSignal, _write_signal)
 add_writer(Callable, _write_engine_callable)

@@ -22,6 +22,7 @@ _PYTHON_NAMES = {
     "dict": "Dictionary",
     "bytes": "PackedByteArray",
     "bytearray": "PackedByteArray",
+    "BoundSignal": "Signal",
 }
 
 HAS_EXTRA_ARGUMENTS = 0x04 | 0x08  # CO_VARARGS | CO_VARKEYWORDS

@@ -25,6 +25,7 @@ TYPES = {
     "NodePath": 22,
     "RID": 23,
     "Callable": 25,
+    "Signal": 26,
     "Dictionary": 27,
     "Array": 28,
     "PackedByteArray": 29,

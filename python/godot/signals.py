@@ -47,5 +47,11 @@ class BoundSignal:
         connected: bool = self.owner.is_connected(self.name, function)
         return connected
 
+    @property
+    def object_id(self) -> int:
+        """Of the object whose signal it is, as 64 bits without a sign."""
+        found: int = self.owner.get_instance_id()
+        return found & 0xFFFF_FFFF_FFFF_FFFF
+
     def __repr__(self) -> str:
         return f"<signal {self.name} of {self.owner!r}>"

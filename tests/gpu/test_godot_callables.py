@@ -11,7 +11,7 @@ import pytest
 from support.godot_log import engine_errors
 from support.godot_script import compile_script
 
-from godot import Callable, Node, exposed, signal
+from godot import BoundSignal, Callable, Node, exposed, signal
 from godot.command import PythonCommand
 
 
@@ -21,6 +21,9 @@ class SignalSource(Node):
 
     def fire(self, number: int) -> None:
         self.happened.emit(number, f"number {number}")
+
+    def next_event(self) -> BoundSignal:
+        return self.happened
 
     def thread_name(self) -> str:
         return threading.current_thread().name
@@ -138,6 +141,35 @@ class TestSignals:
         script.listen(source)
         source.fire(4)
         assert script.heard == [[4, "number 4"]]
+
+    def test_gdscript_awaits_a_signal_that_a_method_gives(self, source: Any) -> None:
+        script = compile_script(
+            """
+            var heard: Array = []
+
+            func listen(source: SignalSource) -> void:
+                heard.append(await source.next_event())
+            """
+        )
+        script.listen(source)
+        assert script.heard == []
+        source.fire(4)
+        assert script.heard == [[4, "number 4"]]
+
+    def test_a_signal_as_a_value(self, source: Any) -> None:
+        script = compile_script(
+            """
+            func name_of(given: Signal) -> String:
+                return given.get_name()
+
+            func owner_of(given: Variant) -> Object:
+                return (given as Signal).get_object()
+            """
+        )
+        assert script.name_of(source.happened) == "happened"
+        assert script.owner_of(source.happened) == source
+        with pytest.raises(TypeError, match="wrong type"):
+            script.name_of(3)
 
     def test_gdscript_to_python(self) -> None:
         script = compile_script(

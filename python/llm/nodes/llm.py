@@ -11,6 +11,7 @@ from godot import (
     FILE,
     MULTILINE_TEXT,
     RANGE,
+    BoundSignal,
     Node,
     PackedStringArray,
     ProjectSettings,
@@ -22,6 +23,7 @@ from llm.errors import RequestError
 from llm.generate.client import Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
+    ERROR,
     Ended,
     Event,
     Loaded,
@@ -30,6 +32,7 @@ from llm.generate.events import (
     Updated,
 )
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.nodes.awaited import AwaitedEnds
 from llm.nodes.shared_worker import shared_worker
 
 
@@ -180,6 +183,11 @@ class LLM(Node):
 
     _client: Client | None = None
     _last_error: str = ""
+    _end_reason: str = ""
+
+    def __init__(self) -> None:
+        self._awaited = AwaitedEnds()
+        self._refused_id = 0  # the latest request that was not accepted
 
     def start_worker(self) -> None:
         """Loads the model ahead of the first request, and says [signal worker_started] or
@@ -198,6 +206,17 @@ class LLM(Node):
         While another request runs, the new one ends with reason error and the other goes on. Stop
         that one first, or wait for its end."""
         return self._request(text, is_raw=False)
+
+    def ask_async(self, text: str) -> BoundSignal:
+        """As [method ask], for [code]var reply: String = await llm.ask_async("Hi")[/code].
+
+        The text comes whatever happens: all of the answer, what was said before it was stopped, or
+        nothing. [method get_end_reason] then says how it ended, as [signal response_ended] does."""
+        return self._end_of(self.ask(text))
+
+    def complete_async(self, raw_prompt: str) -> BoundSignal:
+        """As [method complete], to be awaited like [method ask_async]."""
+        return self._end_of(self.complete(raw_prompt))
 
     def complete(self, raw_prompt: str) -> int:
         """Has the model go on from a text as it stands, without chat format, system prompt or
@@ -242,6 +261,10 @@ class LLM(Node):
         """Whether a model is being loaded."""
         return self._conversing().is_loading
 
+    def get_end_reason(self) -> str:
+        """How the latest request ended, as [signal response_ended] told; empty before the first."""
+        return self._end_reason
+
     def get_last_error(self) -> str:
         """Why the latest load or request failed, in one line; empty when none has."""
         return self._last_error
@@ -278,6 +301,7 @@ class LLM(Node):
         }
 
     def _process(self, delta: float) -> None:
+        self._awaited.begin_frame()
         if self._client is not None:
             for event in self._client.poll():
                 self._tell(event)
@@ -299,9 +323,13 @@ class LLM(Node):
                 client.ask(request_id, prompt, self.system_prompt, spec, options)
         except RequestError as problem:
             self._note_error(str(problem))
+            self._end_reason, self._refused_id = ERROR, request_id
             # Deferred, as the caller does not know the id yet.
-            self.call_deferred("emit_signal", "response_ended", request_id, "error")
+            self.call_deferred("emit_signal", "response_ended", request_id, ERROR)
         return request_id
+
+    def _end_of(self, request_id: int) -> BoundSignal:
+        return self._awaited.signal_of(request_id, is_refused=request_id == self._refused_id)
 
     def _tell(self, event: Event) -> None:
         match event:
@@ -320,7 +348,9 @@ class LLM(Node):
                     self._note_error(event.error, event.details)
                 if reason in COMPLETE:
                     self.response_finished.emit(request_id, text)
+                self._end_reason = reason
                 self.response_ended.emit(request_id, reason)
+                self._awaited.tell(request_id, text)
 
     def _note_error(self, error: str, details: str = "") -> None:
         self._last_error = error
