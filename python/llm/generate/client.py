@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
 from llm.generate.conversation import Conversation
 from llm.generate.events import (
     CANCELLED,
+    ERROR,
     AnswerStats,
     Ended,
     Event,
@@ -26,12 +28,29 @@ from llm.generate.request import AnswerOptions, LoadSpec, Request
 from llm.generate.session import Session
 from llm.generate.worker import Worker
 
+if TYPE_CHECKING:
+    from llm.text.chat_format import Message
+
 _request_ids = count(1)
 
 
 def new_request_id() -> int:
     """From 1 up, no two alike in a process."""
     return next(_request_ids)
+
+
+REJECT, QUEUE, REPLACE = BUSY_POLICIES = ("reject", "queue", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be asked. `question` is None for a raw prompt, which the history does not keep."""
+
+    id: int
+    question: str | None
+    prompt: str  # raw; or the system prompt of a question
+    spec: LoadSpec
+    options: AnswerOptions
 
 
 @dataclass(slots=True)
@@ -44,7 +63,7 @@ class _Running:
 
 
 class Client:
-    """At most one request at a time; one that comes while another runs is refused."""
+    """One request at a time; what happens to others meanwhile, each of them says."""
 
     def __init__(self, worker: Callable[[], Worker]) -> None:
         """`worker` is called when one is needed first: a game that never asks starts no thread."""
@@ -54,6 +73,7 @@ class Client:
         self._ready: deque[Event] = deque()  # taken note of, to be given out
         self._spec: LoadSpec | None = None  # loaded, or being loaded
         self._running: _Running | None = None
+        self._waiting: deque[Asked] = deque()
         self.conversation = Conversation()
         self.info: ModelInfo | None = None  # of the loaded model
         self.load_error = ""  # of the latest load, if that failed
@@ -72,42 +92,48 @@ class Client:
     def load(self, spec: LoadSpec) -> None:
         """Loads, unless that model is there or on its way. Replacing another cancels its answer."""
         if spec != self._spec:
+            self.cancel()
             self._load_new(spec)
         elif self.info is not None:
             self._ready.append(Loaded(self.info))  # so that who waits for it is told
 
-    def ask(
-        self,
-        request_id: int,
-        question: str,
-        system_prompt: str,
-        spec: LoadSpec,
-        options: AnswerOptions,
-    ) -> None:
-        """Goes on with the conversation, loading first where needed. Raises RequestError."""
-        self._check_free(is_empty=not question.strip())
-        prompt = self.conversation.asking(question, system_prompt)
-        self._submit(Request(request_id, prompt, options), question, spec)
+    def ask(self, asked: Asked, busy_policy: str = REJECT) -> None:
+        """Goes on with the conversation, or with raw text; loads first where needed.
 
-    def complete(
-        self, request_id: int, prompt: str, spec: LoadSpec, options: AnswerOptions
-    ) -> None:
-        """Goes on with raw text; the conversation stays as it is. Raises RequestError."""
-        self._check_free(is_empty=not prompt)
-        self._submit(Request(request_id, prompt, options), None, spec)
+        While another request runs this one is refused, waits for the end of that one, or replaces
+        it, which ends as cancelled. Raises RequestError where it is not accepted.
+        """
+        self._absorb()  # the other may be over, only not yet given out
+        text = asked.prompt if asked.question is None else asked.question.strip()
+        if not text:
+            raise RequestError("the prompt is empty")
+        if busy_policy not in BUSY_POLICIES:
+            known = ", ".join(BUSY_POLICIES)
+            raise RequestError(f"busy_policy is '{busy_policy}'; there are {known}")
+        if self._running is not None and busy_policy == REJECT:
+            raise RequestError(
+                f"request {self._running.id} is still being answered; stop it, wait for its "
+                "response_ended, or set busy_policy"
+            )
+        if self._running is not None and busy_policy == QUEUE:
+            self._waiting.append(asked)
+            return
+        self.cancel()
+        self._start(asked)
 
     def cancel(self) -> None:
-        """Ends the running request, if any, as cancelled.
+        """Ends the running request, if any, as cancelled, and those that wait for it.
 
-        It is over at once, with the text that has arrived: the next may be asked without waiting
-        for the worker, and what that still says about this one is dropped.
+        They are over at once, with the text that has arrived: the next may be asked without waiting
+        for the worker, and what that still says about them is dropped.
         """
-        if self._running is None:
-            return
-        self._post(partial(Session.cancel, request_id=self._running.id))
-        self._absorb()
+        waiting, self._waiting = self._waiting, deque()
+        if self._running is not None:
+            self._post(partial(Session.cancel, request_id=self._running.id))
+            self._absorb()
         if self._running is not None:  # its end may just have arrived by itself
             self._take(Ended(self._running.id, CANCELLED, self._running.text, self.stats))
+        self._ready += [Ended(asked.id, CANCELLED, "") for asked in waiting]
 
     def reset(self) -> None:
         """Empties the conversation and the KV. A running answer is cancelled, and not kept."""
@@ -145,27 +171,29 @@ class Client:
         self._spec = self.info = None
         return last
 
-    def _check_free(self, *, is_empty: bool) -> None:
-        self._absorb()  # it may be over, only not yet given out
-        if self._running is not None:
-            raise RequestError(
-                f"request {self._running.id} is still being answered; stop it or wait for its "
-                "response_ended"
-            )
-        if is_empty:
-            raise RequestError("the prompt is empty")
-
-    def _submit(self, request: Request, question: str | None, spec: LoadSpec) -> None:
-        if spec != self._spec:
-            self._load_new(spec)
+    def _start(self, asked: Asked) -> None:
+        """RequestError where the worker takes nothing more."""
+        if asked.spec != self._spec:
+            self._load_new(asked.spec)
+        prompt: str | tuple[Message, ...] = asked.prompt
+        if asked.question is not None:
+            prompt = self.conversation.asking(asked.question, asked.prompt)
+        request = Request(asked.id, prompt, asked.options)
         if not self._post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
-        self._running = _Running(request.id, question)
+        self._running = _Running(asked.id, asked.question)
         self.stats = AnswerStats()
         self.token_ids = []
 
+    def _start_next(self) -> None:
+        while self._waiting and self._running is None:
+            asked = self._waiting.popleft()
+            try:
+                self._start(asked)
+            except RequestError as problem:
+                self._ready.append(Ended(asked.id, ERROR, "", error=str(problem)))
+
     def _load_new(self, spec: LoadSpec) -> None:
-        self.cancel()
         if self._session is None:
             self._session = self._worker().open_session(self._arrived.append)
         self._spec, self.info, self.load_error = spec, None, ""
@@ -198,6 +226,7 @@ class Client:
                     return  # it was cancelled, so for the client it has ended
                 self._take_answer(event, self._running)
         self._ready.append(event)
+        self._start_next()
 
     def _take_answer(self, event: Updated | Ended, running: _Running) -> None:
         self.stats = event.stats

@@ -20,7 +20,7 @@ from godot import (
     signal,
 )
 from llm.errors import RequestError
-from llm.generate.client import Client, new_request_id
+from llm.generate.client import Asked, Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
     ERROR,
@@ -144,6 +144,14 @@ class LLM(Node):
         PackedStringArray,
         doc="Texts that end an answer where they come up. They are no part of it.",
     )
+    busy_policy = export(
+        str,
+        default="reject",
+        hint=ENUM,
+        hint_string="reject,queue,replace",
+        doc="What happens to a request that comes while another runs: it ends at once with reason "
+        "error (reject), waits until that one has ended (queue), or stops that one (replace).",
+    )
     executor = export(
         str,
         default="auto",
@@ -203,8 +211,7 @@ class LLM(Node):
     def ask(self, text: str) -> int:
         """Says something in the conversation and has it answered. Gives the request's id.
 
-        While another request runs, the new one ends with reason error and the other goes on. Stop
-        that one first, or wait for its end."""
+        What happens while another request runs says [member busy_policy]."""
         return self._request(text, is_raw=False)
 
     def ask_async(self, text: str) -> BoundSignal:
@@ -224,9 +231,9 @@ class LLM(Node):
         return self._request(raw_prompt, is_raw=True)
 
     def stop_generation(self) -> None:
-        """Cancels the running request, also while it waits for the model to load. The history keeps
-        the question and what was said so far, or nothing when nothing was. The next request may be
-        made at once."""
+        """Cancels the running request, also while it waits for the model to load, and those that
+        wait for it. The history keeps the question and what was said so far, or nothing when
+        nothing was. The next request may be made at once."""
         self._conversing().cancel()
 
     def reset_context(self) -> None:
@@ -317,10 +324,8 @@ class LLM(Node):
         try:
             self._check_place()
             spec, options = self._load_spec(), self._answer_options()
-            if is_raw:
-                client.complete(request_id, prompt, spec, options)
-            else:
-                client.ask(request_id, prompt, self.system_prompt, spec, options)
+            question, text = (None, prompt) if is_raw else (prompt, self.system_prompt)
+            client.ask(Asked(request_id, question, text, spec, options), self.busy_policy)
         except RequestError as problem:
             self._note_error(str(problem))
             self._end_reason, self._refused_id = ERROR, request_id

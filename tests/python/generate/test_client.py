@@ -5,7 +5,7 @@ from support.fake_model import FakeLoader, FakeModel, says
 from support.manual_worker import ManualWorker
 
 from llm.errors import ModelFileError, RequestError
-from llm.generate.client import Client, new_request_id
+from llm.generate.client import QUEUE, REPLACE, Asked, Client, new_request_id
 from llm.generate.events import Ended, Event, ExecutorChanged, Loaded, LoadFailed, Updated
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
 
@@ -22,10 +22,13 @@ class Desk:
         self.client = Client(lambda: self.worker)
         self.events: list[Event] = []
 
-    def ask(self, text: str = "Hi", spec: LoadSpec = SPEC) -> int:
-        request_id = new_request_id()
-        self.client.ask(request_id, text, "", spec, OPTIONS)
-        return request_id
+    def ask(self, text: str = "Hi", spec: LoadSpec = SPEC, busy_policy: str = "reject") -> int:
+        asked = Asked(new_request_id(), text, "", spec, OPTIONS)
+        self.client.ask(asked, busy_policy)
+        return asked.id
+
+    def complete(self, prompt: str) -> None:
+        self.client.ask(Asked(new_request_id(), None, prompt, SPEC, OPTIONS))
 
     def poll(self) -> None:
         self.events += self.client.poll()
@@ -108,7 +111,7 @@ def test_the_history_goes_into_the_next_prompt() -> None:
 
 def test_completing_leaves_the_history_alone() -> None:
     desk = Desk("one")
-    desk.client.complete(new_request_id(), "raw", SPEC, OPTIONS)
+    desk.complete("raw")
     desk.run()
     assert [end[1:] for end in desk.ends()] == [("stop", "one")]
     assert desk.contents() == []
@@ -120,14 +123,14 @@ def test_an_empty_prompt_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match="the prompt is empty"):
         desk.ask(text)
     with pytest.raises(RequestError, match="the prompt is empty"):
-        desk.client.complete(new_request_id(), "", SPEC, OPTIONS)
+        desk.complete("")
     assert not desk.client.is_answering
     assert desk.loader.calls == []
 
 
 def test_raw_text_may_be_white_space() -> None:
     desk = Desk("Hello.")
-    desk.client.complete(new_request_id(), "\n", SPEC, OPTIONS)
+    desk.complete("\n")
     desk.run()
     assert [end[1:] for end in desk.ends()] == [("stop", "Hello.")]
 
@@ -309,3 +312,70 @@ def test_a_stopped_worker_refuses() -> None:
         desk.ask()
     assert not desk.client.is_answering
     assert desk.client.close() == []
+
+
+def test_queued_requests_wait_for_their_turn() -> None:
+    desk = Desk("One.", "Two.", "Three.")
+    ids = [desk.ask(text, busy_policy=QUEUE) for text in ("a", "b", "c")]
+    desk.run()
+    assert desk.client.is_answering
+    while desk.client.is_answering:
+        desk.run()
+    assert desk.ends() == [
+        (request, "stop", text)
+        for request, text in zip(ids, ("One.", "Two.", "Three."), strict=True)
+    ]
+    assert desk.contents() == ["a", "One.", "b", "Two.", "c", "Three."]
+
+
+def test_the_prompt_of_a_queued_request_has_the_answer_before_it() -> None:
+    desk = Desk("One.", "Two.")
+    desk.ask("a")
+    desk.ask("b", busy_policy=QUEUE)
+    while desk.client.is_answering:
+        desk.run()
+    said = bytes(id for id in desk.loader.loaded[0].kv() if id < 256)
+    assert said.startswith(b"user: a\nassistant: One.\nuser: b\nassistant: Two")
+
+
+def test_stopping_ends_those_that_wait_too() -> None:
+    desk = Desk("One.", "Two.")
+    ids = [desk.ask(text, busy_policy=QUEUE) for text in ("a", "b", "c")]
+    desk.worker.step(7)
+    desk.client.cancel()
+    desk.poll()
+    assert desk.ends() == [(ids[0], "cancelled", "O"), *((one, "cancelled", "") for one in ids[1:])]
+    assert not desk.client.is_answering
+    desk.run()
+    assert len(desk.ends()) == 3
+    assert desk.contents() == ["a", "O"]
+
+
+def test_a_request_replaces_the_one_that_runs() -> None:
+    desk = Desk("One.", "Two.")
+    first = desk.ask("a")
+    waiting = desk.ask("b", busy_policy=QUEUE)
+    desk.worker.step(7)
+    last = desk.ask("c", busy_policy=REPLACE)
+    desk.run()
+    reasons = {request: reason for request, reason, _ in desk.ends()}
+    assert reasons == {first: "cancelled", waiting: "cancelled", last: "stop"}
+    assert desk.contents()[:3] == ["a", "O", "c"]
+
+
+def test_a_queued_request_for_another_model_leaves_those_behind_it() -> None:
+    loader = FakeLoader(*[lambda: FakeModel(says("One.", "Two."), chunk_size=64)] * 3)
+    desk = Desk(loader=loader)
+    other = LoadSpec("other.gguf", "reference", 128)
+    ids = [desk.ask("a"), desk.ask("b", other, QUEUE), desk.ask("c", busy_policy=QUEUE)]
+    while desk.client.is_answering:
+        desk.run()
+    assert [(request, reason) for request, reason, _ in desk.ends()] == [
+        (request, "stop") for request in ids
+    ]
+    assert [path for path, *_ in loader.calls] == ["fake.gguf", "other.gguf", "fake.gguf"]
+
+
+def test_an_unknown_policy() -> None:
+    with pytest.raises(RequestError, match="busy_policy is 'shout'; there are reject, queue, repl"):
+        Desk().ask(busy_policy="shout")

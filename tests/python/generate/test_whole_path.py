@@ -8,7 +8,7 @@ import pytest
 from support.manual_worker import ManualWorker
 from support.tiny_gemma import CONTEXT, WIDTH, write_tiny_gemma
 
-from llm.generate.client import Client, new_request_id
+from llm.generate.client import Asked, Client, new_request_id
 from llm.generate.events import Ended, Event
 from llm.generate.model import load_model
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
@@ -28,12 +28,13 @@ class Talk:
         self, path: Path, prompt: str, sampling: SamplingParams = GREEDY, max_tokens: int = 8
     ) -> tuple[Ended, list[int]]:
         spec = LoadSpec(str(path), "reference", CONTEXT)
-        self.client.complete(new_request_id(), prompt, spec, AnswerOptions(sampling, max_tokens))
+        options = AnswerOptions(sampling, max_tokens)
+        self.client.ask(Asked(new_request_id(), None, prompt, spec, options))
         return self._finish()
 
     def ask(self, path: Path, text: str) -> tuple[Ended, list[int]]:
         spec = LoadSpec(str(path), "reference", CONTEXT)
-        self.client.ask(new_request_id(), text, "", spec, AnswerOptions(GREEDY, 8))
+        self.client.ask(Asked(new_request_id(), text, "", spec, AnswerOptions(GREEDY, 8)))
         return self._finish()
 
     def _finish(self) -> tuple[Ended, list[int]]:
