@@ -7,9 +7,10 @@ error, or when it is closed between two steps, which is what cancels it.
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from threading import current_thread
+from typing import TYPE_CHECKING
 
 from llm.errors import LLMError, RequestError, printable
 from llm.generate.events import (
@@ -21,12 +22,18 @@ from llm.generate.events import (
     AnswerStats,
     Ended,
     Event,
+    Truncated,
     Updated,
 )
 from llm.generate.request import Request
 from llm.generate.sampling import Chooser
 from llm.generate.sequence import CachedSequence
 from llm.generate.transcript import Transcript
+from llm.generate.truncation import STOP as POLICY_STOP
+from llm.generate.truncation import TRUNCATE, drop_turns, wanted_room
+
+if TYPE_CHECKING:
+    from llm.text.chat_format import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,13 @@ class Answer:
         """Returns why the answer is over."""
         started = time.perf_counter()
         prompt = self._encode_prompt()
+        if len(prompt) >= self._context_length:
+            if self._request.options.context_policy == POLICY_STOP:
+                return LENGTH
+            raise RequestError(
+                f"the prompt has {len(prompt)} tokens and context_length is "
+                f"{self._context_length}; it must leave at least one for the answer"
+            )
         yield from self._prefill(prompt)
 
         chooser = Chooser(self._request.options.sampling, seen=prompt)
@@ -140,14 +154,19 @@ class Answer:
             # Raw prompts are written by the author, markers included.
             ids = self._model.tokenizer.encode(prompt, parse_special=True)
         else:
-            ids = self._model.chat_format.encode(prompt)
+            ids = self._encode_messages(prompt)
         if not ids:
             raise RequestError("the prompt is empty: it has no tokens")
-        if len(ids) >= self._context_length:
-            raise RequestError(
-                f"the prompt has {len(ids)} tokens and context_length is "
-                f"{self._context_length}; it must leave at least one for the answer"
-            )
+        return ids
+
+    def _encode_messages(self, messages: "Sequence[Message]") -> list[int]:
+        options, encode = self._request.options, self._model.chat_format.encode
+        if options.context_policy != TRUNCATE:
+            return encode(messages)
+        room = wanted_room(self._context_length, options.max_tokens)
+        ids, dropped = drop_turns(messages, encode, self._context_length - room)
+        if dropped:
+            self._emit(Truncated(self._request.id, dropped))
         return ids
 
     def _prefill(self, prompt: list[int]) -> Steps:

@@ -22,6 +22,7 @@ from llm.generate.events import (
     Loaded,
     LoadFailed,
     ModelInfo,
+    Truncated,
     Updated,
 )
 from llm.generate.request import AnswerOptions, LoadSpec, Request
@@ -221,14 +222,17 @@ class Client:
             case LoadFailed(error):
                 self.load_error = error
                 self._spec = None  # so that the next request tries again
-            case Updated() | Ended():
+            case Truncated() | Updated() | Ended():
                 if self._running is None or event.id != self._running.id:
                     return  # it was cancelled, so for the client it has ended
                 self._take_answer(event, self._running)
         self._ready.append(event)
         self._start_next()
 
-    def _take_answer(self, event: Updated | Ended, running: _Running) -> None:
+    def _take_answer(self, event: Truncated | Updated | Ended, running: _Running) -> None:
+        if isinstance(event, Truncated):
+            self.conversation.drop_oldest(event.dropped)
+            return
         self.stats = event.stats
         if isinstance(event, Updated):
             running.text += event.text

@@ -41,6 +41,11 @@ class Conversation:
             messages.insert(0, {"role": "system", "content": system_prompt})
         return (*messages, {"role": "user", "content": question})
 
+    def drop_oldest(self, count: int) -> None:
+        """So many messages, after one of role system that leads."""
+        start = 1 if self._messages and self._messages[0]["role"] == "system" else 0
+        del self._messages[start : start + count]
+
     def end_turn(self, question: str, answer: str, reason: str) -> None:
         if reason in COMPLETE or (reason == CANCELLED and answer):
             self._messages.append({"role": "user", "content": question})

@@ -78,6 +78,14 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncated:
+    """The conversation did not fit: its oldest messages, after one of role system, are left out."""
+
+    id: int
+    dropped: int  # messages, whole turns
+
+
+@dataclass(frozen=True, slots=True)
 class Updated:
     id: int
     text: str  # the new piece; empty while a stop word or half a character is held back
@@ -95,4 +103,4 @@ class Ended:
     details: str = ""
 
 
-Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Updated | Ended
+Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Truncated | Updated | Ended

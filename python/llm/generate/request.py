@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
+from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
 
 if TYPE_CHECKING:
     from llm.text.chat_format import Message
@@ -73,10 +74,14 @@ class AnswerOptions:
     sampling: SamplingParams = SamplingParams()
     max_tokens: int = 0  # 0: as many as the context holds
     stop_words: tuple[str, ...] = ()
+    context_policy: str = TRUNCATE  # where a conversation no longer fits
 
     def __post_init__(self) -> None:
         if self.max_tokens < 0:
             raise RequestError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
+        if self.context_policy not in CONTEXT_POLICIES:
+            known = ", ".join(CONTEXT_POLICIES)
+            raise RequestError(f"context_policy is '{self.context_policy}'; there are {known}")
 
 
 @dataclass(frozen=True, slots=True)

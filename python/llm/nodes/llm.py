@@ -29,11 +29,13 @@ from llm.generate.events import (
     Loaded,
     LoadFailed,
     LoadProgressed,
+    Truncated,
     Updated,
 )
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
 from llm.nodes.awaited import AwaitedEnds
 from llm.nodes.shared_worker import shared_worker
+from llm.nodes.stats import stats_of
 
 
 @exposed
@@ -144,6 +146,16 @@ class LLM(Node):
         PackedStringArray,
         doc="Texts that end an answer where they come up. They are no part of it.",
     )
+    context_policy = export(
+        str,
+        default="truncate",
+        hint=ENUM,
+        hint_string="truncate,error,stop",
+        doc="What happens where a conversation no longer fits [member context_length]: its oldest "
+        "turns are left out, the system prompt stays (truncate, see [signal history_truncated]); "
+        "the request ends with reason error, or with reason length (stop). A raw prompt that does "
+        "not fit is an error, or stops.",
+    )
     busy_policy = export(
         str,
         default="reject",
@@ -171,6 +183,10 @@ class LLM(Node):
         "[method start_worker] or request tries again.",
     )
     load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
+    history_truncated = signal(
+        dropped=int,
+        doc="The conversation did not fit: so many of its oldest messages were left out.",
+    )
     response_updated = signal(
         id=int, text=str, doc="A new piece of the answer came. The pieces joined are the answer."
     )
@@ -286,26 +302,7 @@ class LLM(Node):
         [code]context_used, prompt_tokens, cached_tokens[/code] (of the prompt, not computed
         again)[code], generated_tokens, prompt_tps, decode_tps[/code] (tokens a second)[code],
         token_ids, thread[/code] (the name of the one that computed): of the answer."""
-        client = self._conversing()
-        info, answer = client.info, client.stats
-        return {
-            "model": info.name if info else "",
-            "architecture": info.architecture if info else "",
-            "device": info.device if info else "",
-            "executor": info.executor if info else "",
-            "chat_format": info.chat_format if info else "",
-            "context_length": info.context_length if info else 0,
-            "memory_bytes": info.memory_bytes if info else 0,
-            "load_s": info.load_s if info else 0.0,
-            "context_used": answer.context_used,
-            "prompt_tokens": answer.prompt_tokens,
-            "cached_tokens": answer.cached_tokens,
-            "generated_tokens": answer.generated_tokens,
-            "prompt_tps": answer.prompt_tps,
-            "decode_tps": answer.decode_tps,
-            "token_ids": list(client.token_ids),
-            "thread": answer.thread,
-        }
+        return stats_of(self._conversing())
 
     def _process(self, delta: float) -> None:
         self._awaited.begin_frame()
@@ -345,6 +342,8 @@ class LLM(Node):
             case LoadFailed(error, details):
                 self._note_error(error, details)
                 self.worker_failed.emit(error)
+            case Truncated(_, dropped):
+                self.history_truncated.emit(dropped)
             case Updated(request_id, text) if text:
                 self.response_updated.emit(request_id, text)
             case Ended(request_id, reason, text):
@@ -385,4 +384,5 @@ class LLM(Node):
             frequency_penalty=self.frequency_penalty,
             seed=self.seed,
         )
-        return AnswerOptions(sampling, self.max_tokens, tuple(self.stop_words))
+        words = tuple(self.stop_words)
+        return AnswerOptions(sampling, self.max_tokens, words, self.context_policy)

@@ -1,0 +1,28 @@
+"""What a node says of its model and its answer, for a status bar."""
+
+from typing import Any
+
+from llm.generate.client import Client
+
+
+def stats_of(client: Client) -> dict[str, Any]:
+    """As `LLM.get_stats` describes it."""
+    info, answer = client.info, client.stats
+    return {
+        "model": info.name if info else "",
+        "architecture": info.architecture if info else "",
+        "device": info.device if info else "",
+        "executor": info.executor if info else "",
+        "chat_format": info.chat_format if info else "",
+        "context_length": info.context_length if info else 0,
+        "memory_bytes": info.memory_bytes if info else 0,
+        "load_s": info.load_s if info else 0.0,
+        "context_used": answer.context_used,
+        "prompt_tokens": answer.prompt_tokens,
+        "cached_tokens": answer.cached_tokens,
+        "generated_tokens": answer.generated_tokens,
+        "prompt_tps": answer.prompt_tps,
+        "decode_tps": answer.decode_tps,
+        "token_ids": list(client.token_ids),
+        "thread": answer.thread,
+    }
