@@ -27,3 +27,19 @@ func test_the_other_policies() -> void:
 		check_equal(reply, "", "nothing is said, " + policy)
 		check_equal(llm.get_end_reason(), "length" if policy == "stop" else "error", policy)
 		check_equal(await llm.complete_async(FOX), " the lazy dog.", "the next request, " + policy)
+
+
+func test_asking_again_and_editing() -> void:
+	var llm: Node = make_llm()
+	var recorder: RefCounted = record(llm)
+	await llm.ask_async("Who are you?")
+	var again: int = llm.regenerate()
+	await ended(recorder, again)
+	check_equal(llm.get_chat_history().size(), 2, "one question, one answer")
+	llm.edit_message(1, "A guard.")
+	check_equal(llm.get_chat_history()[1]["content"], "A guard.", "what was put there")
+	await llm.ask_async("It is raining.", "system")
+	check_equal(llm.get_chat_history()[2]["role"], "system", "who said it")
+	expect_error("there is no message 9")
+	llm.edit_message(9, "nobody")
+	check_equal(llm.get_chat_history().size(), 4, "nothing has changed")

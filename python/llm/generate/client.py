@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
-from llm.generate.conversation import Conversation
+from llm.generate.conversation import ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
     ERROR,
@@ -52,6 +52,7 @@ class Asked:
     prompt: str  # raw; or the system prompt of a question
     spec: LoadSpec
     options: AnswerOptions
+    role: str = "user"  # that asks
 
 
 @dataclass(slots=True)
@@ -60,6 +61,7 @@ class _Running:
 
     id: int
     question: str | None  # None: a raw completion, which the history does not keep
+    role: str = "user"
     text: str = ""
 
 
@@ -108,6 +110,8 @@ class Client:
         text = asked.prompt if asked.question is None else asked.question.strip()
         if not text:
             raise RequestError("the prompt is empty")
+        if asked.role not in ROLES:
+            raise RequestError(f"role is '{asked.role}'; it must be one of {', '.join(ROLES)}")
         if busy_policy not in BUSY_POLICIES:
             known = ", ".join(BUSY_POLICIES)
             raise RequestError(f"busy_policy is '{busy_policy}'; there are {known}")
@@ -135,6 +139,19 @@ class Client:
         if self._running is not None:  # its end may just have arrived by itself
             self._take(Ended(self._running.id, CANCELLED, self._running.text, self.stats))
         self._ready += [Ended(asked.id, CANCELLED, "") for asked in waiting]
+
+    def ask_again(
+        self, request_id: int, system_prompt: str, spec: LoadSpec, options: AnswerOptions
+    ) -> None:
+        """Has the latest question answered anew; its answer goes. Raises RequestError."""
+        self._check_idle()
+        turn = self.conversation.take_turn_back()
+        self._start(Asked(request_id, turn["content"], system_prompt, spec, options, turn["role"]))
+
+    def edit_message(self, index: int, content: str) -> None:
+        """Puts another text in a message's place. Raises RequestError."""
+        self._check_idle()
+        self.conversation.edit(index, content)
 
     def reset(self) -> None:
         """Empties the conversation and the KV. A running answer is cancelled, and not kept."""
@@ -172,17 +189,25 @@ class Client:
         self._spec = self.info = None
         return last
 
+    def _check_idle(self) -> None:
+        self._absorb()
+        if self._running is not None:
+            raise RequestError(
+                f"request {self._running.id} is still being answered; stop it or wait for its "
+                "response_ended"
+            )
+
     def _start(self, asked: Asked) -> None:
         """RequestError where the worker takes nothing more."""
         if asked.spec != self._spec:
             self._load_new(asked.spec)
         prompt: str | tuple[Message, ...] = asked.prompt
         if asked.question is not None:
-            prompt = self.conversation.asking(asked.question, asked.prompt)
+            prompt = self.conversation.asking(asked.question, asked.prompt, asked.role)
         request = Request(asked.id, prompt, asked.options)
         if not self._post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
-        self._running = _Running(asked.id, asked.question)
+        self._running = _Running(asked.id, asked.question, asked.role)
         self.stats = AnswerStats()
         self.token_ids = []
 
@@ -241,4 +266,5 @@ class Client:
             return
         self._running = None
         if running.question is not None:
-            self.conversation.end_turn(running.question, event.text, event.reason)
+            question, role = running.question, running.role
+            self.conversation.end_turn(question, event.text, event.reason, role)

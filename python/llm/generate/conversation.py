@@ -33,22 +33,39 @@ class Conversation:
     def clear(self) -> None:
         self._messages.clear()
 
-    def asking(self, question: str, system_prompt: str) -> "tuple[Message, ...]":
+    def asking(
+        self, question: str, system_prompt: str, role: str = "user"
+    ) -> "tuple[Message, ...]":
         """The messages to answer. The system prompt leads, unless the history brings its own."""
         messages = self.messages()
         has_system = bool(messages) and messages[0]["role"] == "system"
         if system_prompt and not has_system:
             messages.insert(0, {"role": "system", "content": system_prompt})
-        return (*messages, {"role": "user", "content": question})
+        return (*messages, {"role": role, "content": question})
 
     def drop_oldest(self, count: int) -> None:
         """So many messages, after one of role system that leads."""
         start = 1 if self._messages and self._messages[0]["role"] == "system" else 0
         del self._messages[start : start + count]
 
-    def end_turn(self, question: str, answer: str, reason: str) -> None:
+    def edit(self, index: int, content: str) -> None:
+        """Puts another text in a message's place. Raises RequestError where there is none."""
+        if not 0 <= index < len(self._messages):
+            raise RequestError(
+                f"there is no message {index}; the chat history has {len(self._messages)}"
+            )
+        self._messages[index]["content"] = content
+
+    def take_turn_back(self) -> "Message":
+        """Removes the latest answer and its question, and gives the question. RequestError."""
+        if len(self._messages) < 2 or self._messages[-1]["role"] != "assistant":
+            raise RequestError("the chat history does not end with an answer")
+        self._messages.pop()
+        return self._messages.pop()
+
+    def end_turn(self, question: str, answer: str, reason: str, role: str = "user") -> None:
         if reason in COMPLETE or (reason == CANCELLED and answer):
-            self._messages.append({"role": "user", "content": question})
+            self._messages.append({"role": role, "content": question})
             self._messages.append({"role": "assistant", "content": answer})
 
 

@@ -3,6 +3,7 @@
 It decides nothing about inference and waits for nothing: see `llm.generate`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import godot
@@ -224,18 +225,36 @@ class LLM(Node):
             self._note_error(str(problem))
             self.call_deferred("emit_signal", "worker_failed", str(problem))
 
-    def ask(self, text: str) -> int:
+    def ask(self, text: str, role: str = "user") -> int:
         """Says something in the conversation and has it answered. Gives the request's id.
 
-        What happens while another request runs says [member busy_policy]."""
-        return self._request(text, is_raw=False)
+        It is the player who says it, or, with role system, the game.
 
-    def ask_async(self, text: str) -> BoundSignal:
+        What happens while another request runs says [member busy_policy]."""
+        options = self._answer_options
+        return self._request(
+            lambda id, spec: Asked(id, text, self.system_prompt, spec, options(), role)
+        )
+
+    def regenerate(self) -> int:
+        """Has the latest question answered anew; the answer that it had is no longer part of the
+        conversation. Gives the request's id, as [method ask]."""
+        return self._request(None)
+
+    def edit_message(self, index: int, text: str) -> None:
+        """Puts another text in the place of one in [method get_chat_history]. The next answer
+        follows from it. While a request runs, or where there is no such message, an error."""
+        try:
+            self._conversing().edit_message(index, text)
+        except RequestError as problem:
+            self._note_error(str(problem))
+
+    def ask_async(self, text: str, role: str = "user") -> BoundSignal:
         """As [method ask], for [code]var reply: String = await llm.ask_async("Hi")[/code].
 
         The text comes whatever happens: all of the answer, what was said before it was stopped, or
         nothing. [method get_end_reason] then says how it ended, as [signal response_ended] does."""
-        return self._end_of(self.ask(text))
+        return self._end_of(self.ask(text, role))
 
     def complete_async(self, raw_prompt: str) -> BoundSignal:
         """As [method complete], to be awaited like [method ask_async]."""
@@ -244,7 +263,8 @@ class LLM(Node):
     def complete(self, raw_prompt: str) -> int:
         """Has the model go on from a text as it stands, without chat format, system prompt or
         history. Markers such as <start_of_turn> count. Gives the request's id, as [method ask]."""
-        return self._request(raw_prompt, is_raw=True)
+        options = self._answer_options
+        return self._request(lambda id, spec: Asked(id, None, raw_prompt, spec, options()))
 
     def stop_generation(self) -> None:
         """Cancels the running request, also while it waits for the model to load, and those that
@@ -315,14 +335,18 @@ class LLM(Node):
             for event in self._client.close():
                 self._tell(event)
 
-    def _request(self, prompt: str, *, is_raw: bool) -> int:
+    def _request(self, make: Callable[[int, LoadSpec], Asked] | None) -> int:
+        """Asks what `make` makes; without it the latest question again."""
         request_id = new_request_id()
         client = self._conversing()
         try:
             self._check_place()
-            spec, options = self._load_spec(), self._answer_options()
-            question, text = (None, prompt) if is_raw else (prompt, self.system_prompt)
-            client.ask(Asked(request_id, question, text, spec, options), self.busy_policy)
+            spec = self._load_spec()
+            if make is None:
+                options = self._answer_options()
+                client.ask_again(request_id, self.system_prompt, spec, options)
+            else:
+                client.ask(make(request_id, spec), self.busy_policy)
         except RequestError as problem:
             self._note_error(str(problem))
             self._end_reason, self._refused_id = ERROR, request_id

@@ -379,3 +379,53 @@ def test_a_queued_request_for_another_model_leaves_those_behind_it() -> None:
 def test_an_unknown_policy() -> None:
     with pytest.raises(RequestError, match="busy_policy is 'shout'; there are reject, queue, repl"):
         Desk().ask(busy_policy="shout")
+
+
+def test_a_role_goes_into_the_prompt_and_the_history() -> None:
+    desk = Desk("Yes.")
+    asked = Asked(new_request_id(), "It rains.", "", SPEC, OPTIONS, "system")
+    desk.client.ask(asked)
+    desk.run()
+    roles = [message["role"] for message in desk.client.conversation.messages()]
+    assert roles == ["system", "assistant"]
+    assert bytes(desk.loader.loaded[0].kv()[1:]).startswith(b"system: It rains.\n")
+    with pytest.raises(RequestError, match="role is 'narrator'; it must be one of system, user"):
+        desk.client.ask(Asked(new_request_id(), "x", "", SPEC, OPTIONS, "narrator"))
+
+
+def test_the_latest_question_is_answered_anew() -> None:
+    desk = Desk("One.", "Two.", "Three.")
+    for text in ("a", "b"):
+        desk.ask(text)
+        desk.run()
+    again = new_request_id()
+    desk.client.ask_again(again, "", SPEC, OPTIONS)
+    desk.run()
+    assert desk.ends()[-1] == (again, "stop", "Three.")
+    assert desk.contents() == ["a", "One.", "b", "Three."]
+
+
+def test_nothing_to_answer_anew() -> None:
+    desk = Desk("One.")
+    with pytest.raises(RequestError, match="does not end with an answer"):
+        desk.client.ask_again(new_request_id(), "", SPEC, OPTIONS)
+    running = desk.ask()
+    for change in (
+        lambda: desk.client.ask_again(new_request_id(), "", SPEC, OPTIONS),
+        lambda: desk.client.edit_message(0, "x"),
+    ):
+        with pytest.raises(RequestError, match=f"request {running} is still being answered"):
+            change()
+
+
+def test_an_edited_message_is_what_the_next_answer_sees() -> None:
+    desk = Desk("One.", "Two.")
+    desk.ask("a")
+    desk.run()
+    desk.client.edit_message(1, "Uno.")
+    desk.ask("b")
+    desk.run()
+    assert desk.contents() == ["a", "Uno.", "b", "Two."]
+    assert b"assistant: Uno.\nuser: b" in bytes(desk.loader.loaded[0].kv()[1:])
+    with pytest.raises(RequestError, match="there is no message 4; the chat history has 4"):
+        desk.client.edit_message(4, "x")
