@@ -164,7 +164,7 @@ class Answer:
         if options.context_policy != TRUNCATE:
             return encode(messages)
         room = wanted_room(self._context_length, options.max_tokens)
-        ids, dropped = drop_turns(messages, encode, self._context_length - room)
+        ids, dropped = drop_turns(messages, encode, self._context_length, room)
         if dropped:
             self._emit(Truncated(self._request.id, dropped))
         return ids

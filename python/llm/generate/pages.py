@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from llm.errors import DeviceMemoryError
+
 LEAST_GROWTH = 16  # pages
 
 
@@ -34,9 +36,7 @@ class PagePool:
     def take(self) -> int:
         """A page for one sequence; there may have to be more. DeviceMemoryError."""
         if not self._free:
-            count = len(self._users)
-            self._cache.grow(count + max(LEAST_GROWTH, count // 2))
-            self._take_note_of_new_pages()
+            self._grow()
         page = self._free.pop()
         self._users[page] = 1
         return page
@@ -63,6 +63,15 @@ class PagePool:
         made = self.take()
         self._cache.copy_page(page, made)
         return made
+
+    def _grow(self) -> None:
+        """By half, or by little where that is too much."""
+        count = len(self._users)
+        try:
+            self._cache.grow(count + max(LEAST_GROWTH, count // 2))
+        except DeviceMemoryError:
+            self._cache.grow(count + LEAST_GROWTH)
+        self._take_note_of_new_pages()
 
     def _take_note_of_new_pages(self) -> None:
         start, end = len(self._users), self._cache.pages

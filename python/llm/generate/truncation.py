@@ -17,17 +17,23 @@ def wanted_room(context_length: int, max_tokens: int) -> int:
 
 
 def drop_turns(
-    messages: "Sequence[Message]", encode: "Callable[[Sequence[Message]], list[int]]", most: int
+    messages: "Sequence[Message]",
+    encode: "Callable[[Sequence[Message]], list[int]]",
+    context_length: int,
+    room: int,
 ) -> tuple[list[int], int]:
-    """The ids of the latest turns that have `most` tokens together, and how many messages went.
+    """The ids of what fits with `room` tokens left, and how many messages went.
 
-    A message of role system that leads stays, as do the latest turn and what comes after it; they
-    may be too many tokens all the same.
+    Where turns have to go, twice the room is made, as what follows them is computed again, which
+    should not be so at each turn. A message of role system that leads stays, as do the latest turn
+    and what comes after it; they may be too many tokens all the same.
     """
     kept = list(messages)
     start = 1 if kept and kept[0]["role"] == "system" else 0
     ids, dropped = encode(kept), 0
-    while len(ids) > most:
+    if len(ids) + room <= context_length:
+        return ids, dropped
+    while len(ids) + 2 * room > context_length:
         next_turn = _next_turn(kept, start)
         if next_turn is None:
             break

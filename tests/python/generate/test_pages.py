@@ -54,6 +54,14 @@ def test_there_are_more_when_none_is_left(pages: int, grown: int) -> None:
     assert cache.pages == grown
 
 
+def test_a_little_more_where_half_is_too_much() -> None:
+    cache = Cache(100, most=120)
+    pool = PagePool(cache)
+    for _ in range(101):
+        pool.take()
+    assert cache.pages == 100 + LEAST_GROWTH
+
+
 def test_no_memory_for_more() -> None:
     pool = PagePool(Cache(1, most=1))
     page = pool.take()

@@ -25,24 +25,26 @@ def messages(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("roles", "most", "kept", "dropped"),
+    ("roles", "context", "room", "kept", "dropped"),
     [
-        ("uau", 3, "uau", 0),
-        ("uau", 2, "u", 2),
-        ("suauau", 5, "suau", 2),
-        ("suauau", 4, "suau", 2),
-        ("suauau", 3, "su", 4),
-        ("suauau", 1, "su", 4),  # what has to stay
-        ("auau", 2, "u", 3),
-        ("uuu", 2, "uu", 1),
-        ("u", 0, "u", 0),
-        ("", 0, "", 0),
+        ("uau", 3, 0, "uau", 0),
+        ("uau", 4, 1, "uau", 0),
+        ("uau", 3, 1, "u", 2),
+        ("suauau", 7, 1, "suauau", 0),
+        ("suauau", 6, 1, "suau", 2),
+        ("suauauau", 8, 1, "suauau", 2),
+        ("suauau", 7, 2, "su", 4),
+        ("suauau", 1, 0, "su", 4),  # what has to stay
+        ("auau", 3, 1, "u", 3),
+        ("uuu", 2, 0, "uu", 1),
+        ("u", 0, 0, "u", 0),
+        ("", 0, 0, "", 0),
     ],
 )
-def test_drop_turns(roles: str, most: int, kept: str, dropped: int) -> None:
+def test_drop_turns(roles: str, context: int, room: int, kept: str, dropped: int) -> None:
     """A token is a message."""
     given = messages(roles)
-    left, found = drop_turns(given, lambda some: [given.index(one) for one in some], most)
+    left, found = drop_turns(given, lambda some: [given.index(one) for one in some], context, room)
     assert found == dropped
     assert "".join(given[index]["content"][0] for index in left) == kept
     assert left[-1:] == [len(given) - 1][: len(given)]
@@ -91,6 +93,7 @@ def test_the_oldest_turns_go_and_the_next_one_works() -> None:
     assert all(count % 2 == 0 for count in talk.dropped)
     assert talk.contents()[-2:] == ["question 9", "Yes."]
     assert 2 <= len(talk.contents()) <= 6
+    assert len(talk.dropped) < 6, "not at each turn"
 
 
 def test_one_question_that_does_not_fit() -> None:
