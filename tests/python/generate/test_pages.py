@@ -12,6 +12,7 @@ class Cache:
     def __init__(self, pages: int, most: int = 1000) -> None:
         self.pages, self.most = pages, most
         self.copies: list[tuple[int, int]] = []
+        self.placed: list[tuple[int, list[int], int]] = []
 
     def grow(self, pages: int) -> None:
         if pages > self.most:
@@ -19,7 +20,7 @@ class Cache:
         self.pages = pages
 
     def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
-        raise NotImplementedError
+        self.placed.append((sequence, list(pages), first))
 
     def copy_page(self, source: int, target: int) -> None:
         self.copies.append((source, target))
@@ -77,3 +78,9 @@ def test_a_copy_is_a_page_of_its_own() -> None:
     page = pool.take()
     copied = pool.copy(page)
     assert (page != copied, cache.copies, pool.used) == (True, [(page, copied)], 2)
+
+
+def test_places_go_to_the_cache() -> None:
+    cache = Cache(2)
+    PagePool(cache).place(3, [1, 0], 4)
+    assert cache.placed == [(3, [1, 0], 4)]
