@@ -1,11 +1,13 @@
 """Logits -> tokens -> answers, on one worker thread.
 
     main thread                          worker thread, which owns every model and the device
-    client.Client ------ commands -----> worker.Worker    steps sessions, one after another
+    client.Client ------ commands -----> worker.Worker    whose turn it is: turns
       conversation.Conversation            session.Session  one client's queue of jobs
-    client.poll() <------ events -------     seat.Seat        its part of a model's KV
-                                               answer.Answer    one request
-                                                 prefix, sampling, transcript, stop_words
+    client.poll() <------ events -------     library         models, each once, for all sessions
+                                             seat.Seat       its sequence of a model: sequence, pages
+                                               answer.Answer   one request
+                                                 sampling, transcript, stop_words, truncation
+                                           decoding         tokens for all answers of a model: pace
 
 `request` and `events` are the plain values that cross. What the main thread imports is light.
 """
