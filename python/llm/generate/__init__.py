@@ -4,7 +4,7 @@
     client.Client ------ commands -----> worker.Worker    whose turn it is: turns
       conversation.Conversation            session.Session  one client's queue of jobs
     client.poll() <------ events -------     library         models, each once, for all sessions
-                                             seat.Seat       its sequence of a model: sequence, pages
+                                             seat.Seat       its place: sequence, pages
                                                answer.Answer   one request
                                                  sampling, transcript, stop_words, truncation
                                            decoding         tokens for all answers of a model: pace

@@ -1,8 +1,10 @@
 """The next tokens of answers, those of one model together: a run costs little more for several."""
 
 import time
+import traceback
 from collections.abc import Sequence
 
+from llm.errors import LLMError
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
 from llm.gpu.program import ROWS_APART, Candidates
@@ -50,8 +52,10 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
             want.sequence.ids.append(want.token)
             found[row] = [token]
         model.pace.note_run(len(wants), time.perf_counter() - started)
-    except Exception:
+    except LLMError:
         pass  # the rows that are missing are tried alone
+    except Exception:
+        traceback.print_exc()  # our own fault; they are tried all the same
     return [found[row] if row in found else _found_alone(want, 1) for row, want in enumerate(wants)]
 
 

@@ -24,18 +24,17 @@ def take_turn(sessions: list[Session], guarded: Guard) -> None:
         same = [session for session in waiting if session.model is model]
         waiting = [session for session in waiting if session.model is not model]
         at_work = sum(session.has_work and session.model is model for session in sessions)
-        guarded(partial(_give_tokens, same, at_work))
-
+        guarded(partial(_give_tokens, same, at_work, guarded))
     if ready is not None:
         sessions.remove(ready)
         sessions.append(ready)  # to the end, so that the others come first
         guarded(ready.step)
 
 
-def _give_tokens(sessions: list[Session], at_work: int) -> None:
+def _give_tokens(sessions: list[Session], at_work: int, guarded: Guard) -> None:
     # numpy is imported here, by the first answer, and not at engine start
     from llm.generate.decoding import decode
 
     wants: list[Wanted] = [session.wanted for session in sessions if session.wanted is not None]
     for session, found in zip(sessions, decode(wants, at_work), strict=True):
-        session.give(found)
+        guarded(partial(session.give, found))
