@@ -160,7 +160,7 @@ def test_sums_are_the_host_s_bit_by_bit(bench: KernelBench, kind: str, temperatu
         Drawing(bench, logits, Sampler(temperature, k)).tokens(2)
         best = largest(logits, k, None).logits
         for row, sharp in enumerate((sharpness(1.0), sharpness(temperature))):
-            expected = running_sums(weights(best, sharp))
+            expected = running_sums(weights(best[None], sharp))[0]
             assert np.array_equal(bench.floats(SUMS + row * MOST_ON_DEVICE, k), expected)
 
 
@@ -209,8 +209,9 @@ def test_draws_follow_the_probabilities(bench: KernelBench) -> None:
     n_draws, sampler = 6000, Sampler(0.9, 40, 0.9, 0.02, 12345)
     logits = logits_of("random", 1009)
     best = largest(logits, 40, None)
-    plain = weights(best.logits, sharpness(1.0))
-    kept = min(count_top_p(plain, 0.9), count_min_p(plain, 0.02))
+    plain = weights(best.logits[None], sharpness(1.0))
+    top_p, min_p = np.float32([[0.9]]), np.float32([[0.02]])
+    kept = int(min(count_top_p(plain, top_p)[0], count_min_p(plain, min_p)[0]))
     chances = np.exp(best.logits[:kept].astype(np.float64) / 0.9)
     expected = n_draws * chances / chances.sum()
     found = Drawing(bench, logits, sampler).tokens(2, 0, n_draws)

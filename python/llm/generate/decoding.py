@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from llm.errors import LLMError
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
-from llm.gpu.program import ROWS_APART, Candidates
+from llm.generate.sampling import take_rows
+from llm.gpu.program import ROWS_APART
 
 Found = list[int] | Exception  # tokens, or why there are none
 
@@ -41,27 +42,21 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
             [Row(want.sequence.number, want.token, len(want.sequence)) for want in wants]
         )
         counts = [want.chooser.sampler.candidates for want in wants]
-        best = _best_of_rows(model, wants) if all(counts) else None
+        places = [len(want.sequence) + 1 for want in wants]
+        if all(counts):
+            best = model.candidates_of_rows(max(counts), [w.chooser.penalties for w in wants])
+            tokens = take_rows([want.chooser for want in wants], best, places)
+        else:  # some ask for all logits
+            tokens = [w.chooser.choose(model, places[row], row) for row, w in enumerate(wants)]
         for row, want in enumerate(wants):
-            place = len(want.sequence) + 1
-            token = (
-                want.chooser.choose(model, place, row)
-                if best is None
-                else want.chooser.take(best[row], place)
-            )
             want.sequence.ids.append(want.token)
-            found[row] = [token]
+            found[row] = [tokens[row]]
         model.pace.note_run(len(wants), time.perf_counter() - started)
     except LLMError:
         pass  # the rows that are missing are tried alone
     except Exception:
         traceback.print_exc()  # our own fault; they are tried all the same
     return [found[row] if row in found else _found_alone(want, 1) for row, want in enumerate(wants)]
-
-
-def _best_of_rows(model: Model, wants: Sequence[Wanted]) -> list[Candidates]:
-    most = max(want.chooser.sampler.candidates for want in wants)
-    return model.candidates_of_rows(most, [want.chooser.penalties for want in wants])
 
 
 def _timed(want: Wanted, most: int) -> Found:

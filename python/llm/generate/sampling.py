@@ -6,12 +6,14 @@ device can repeat for several tokens at once as long as no penalty looks back at
 
 import secrets
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from llm.generate.request import RANDOM_SEED, SamplingParams
 from llm.gpu.penalties import Penalties
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import Sampler, choose_rows
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -46,6 +48,10 @@ class Chooser:
         self._window.append(token)
         return token
 
+    def note(self, token: int) -> None:
+        """It was chosen elsewhere."""
+        self._window.append(token)
+
     @property
     def penalties(self) -> Penalties | None:
         """What the logits are to lose before the next choice; None: nothing."""
@@ -57,3 +63,25 @@ class Chooser:
             frequency=params.frequency_penalty,
         )
         return None if penalties.changes_nothing else penalties
+
+
+def take_rows(
+    choosers: Sequence[Chooser], best: "Sequence[Candidates]", positions: Sequence[int]
+) -> list[int]:
+    """As `Chooser.take` of each, those that ask for as many candidates in one go."""
+    indices = [0] * len(choosers)
+    alike: dict[int, list[int]] = {}
+    for row, chooser in enumerate(choosers):
+        if chooser.sampler.temperature > 0.0:
+            count = chooser.sampler.candidates or best[row].ids.size
+            alike.setdefault(min(count, best[row].ids.size), []).append(row)
+    for count, rows in alike.items():
+        logits = np.stack([best[row].logits[:count] for row in rows])  # (n, k)
+        samplers = [choosers[row].sampler for row in rows]
+        chosen = choose_rows(samplers, logits, [positions[row] for row in rows])
+        for row, index in zip(rows, chosen, strict=True):
+            indices[row] = index
+    tokens = [int(found.ids[index]) for found, index in zip(best, indices, strict=True)]
+    for chooser, token in zip(choosers, tokens, strict=True):
+        chooser.note(token)
+    return tokens

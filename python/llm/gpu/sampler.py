@@ -6,6 +6,7 @@ the same token from the same logits.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,15 +55,30 @@ class Sampler:
         """Index of the token for `position` among logits (k,), largest first, ties by lower id."""
         if self.temperature == 0.0:
             return 0
-        logits = logits[: self.top_k or None]
-        plain = weights(logits, sharpness(1.0))  # (k,)
-        kept = min(count_top_p(plain, self.top_p), count_min_p(plain, self.min_p))
-        sums = running_sums(weights(logits[:kept], sharpness(self.temperature)))  # (kept,)
-        goal = np.float32(uniform(self.seed, position)) * sums[-1]
-        return int(np.argmax(sums > goal))  # the last is: a uniform below 1 rounds to less than it
+        return choose_rows([self], logits[None, : self.top_k or None], [position])[0]
 
 
 GREEDY = Sampler(0.0)
+
+
+def choose_rows(samplers: Sequence[Sampler], logits: Floats, positions: Sequence[int]) -> list[int]:
+    """As `Sampler.choose`, for rows of logits (n, k) at once: none greedy, k the top_k of each."""
+
+    def column(values: Iterable[float | np.float32]) -> Floats:
+        return np.array(list(values), np.float32)[:, None]  # (n, 1)
+
+    plain = weights(logits, sharpness(1.0))  # (n, k)
+    kept = np.minimum(
+        count_top_p(plain, column(sampler.top_p for sampler in samplers)),
+        count_min_p(plain, column(sampler.min_p for sampler in samplers)),
+    )  # (n,)
+    sharpnesses = column(sharpness(sampler.temperature) for sampler in samplers)
+    most = int(kept.max())  # the sums beyond a row's own are of no use
+    sums = running_sums(weights(logits[:, :most], sharpnesses))  # (n, most)
+    drawn = column(map(uniform, (sampler.seed for sampler in samplers), positions))
+    goals = drawn * np.take_along_axis(sums, kept[:, None] - 1, 1)  # (n, 1)
+    # one of those kept is larger: a uniform below 1 rounds to less than the last of them
+    return [int(index) for index in np.argmax(sums > goals, axis=1)]
 
 
 def sample_scratch(groups: int) -> int:
@@ -79,14 +95,15 @@ def sharpness(temperature: float) -> np.float32:
     return np.float32(min(max(exact, float(FLOAT32.tiny)), float(FLOAT32.max)))
 
 
-def weights(logits: Floats, scale: np.float32) -> Floats:
-    """exp2((logit - largest) * scale), (k,): 1 for the first, and never less than 2 ** -125.
+def weights(logits: Floats, scale: np.float32 | Floats) -> Floats:
+    """exp2((logit - largest) * scale), (n, k): 1 for the first of a row, and never less than
+    2 ** -125.
 
     By Taylor's series to the 7th order around a whole number; the relative error is below 3e-7, and
     what the product's own rounding adds.
     """
     with np.errstate(over="ignore"):  # the difference of two huge logits
-        powers = np.maximum((logits - logits[0]) * scale, SMALLEST_POWER)  # (k,)
+        powers = np.maximum((logits - logits[:, :1]) * scale, SMALLEST_POWER)  # (n, k)
     whole = np.floor(powers + np.float32(0.5))
     part = powers - whole
     total = np.full_like(part, SERIES[7])
@@ -96,25 +113,30 @@ def weights(logits: Floats, scale: np.float32) -> Floats:
 
 
 def running_sums(values: Floats) -> Floats:
-    """Sums of the first 1, 2, 3 … values, by doubling (Hillis and Steele 1986), (k,)."""
+    """Sums of the first 1, 2, 3 … values of a row, by doubling (Hillis and Steele 1986), (n, k).
+
+    Those of the first values do not depend on how many follow.
+    """
     sums = values
     step = 1
-    while step < sums.size:
-        sums = np.concatenate((sums[:step], sums[step:] + sums[:-step]))
+    while step < sums.shape[1]:
+        sums = np.concatenate((sums[:, :step], sums[:, step:] + sums[:, :-step]), axis=1)
         step *= 2
     return sums
 
 
-def count_top_p(plain: Floats, p: float) -> int:
-    """The fewest of the largest weights (k,) that have the share p of all. 1 is off."""
-    share = np.float32(p)
-    if share >= 1.0:
-        return plain.size
+def count_top_p(plain: Floats, p: Floats) -> NDArray[np.int64]:
+    """The fewest of the largest weights (n, k) that have the share p (n, 1) of a row; 1 is off."""
     sums = running_sums(plain)
-    return int(np.argmax(sums >= share * sums[-1])) + 1
+    counts = np.argmax(sums >= p * sums[:, -1:], axis=1) + 1
+    return np.asarray(np.where(p[:, 0] >= 1.0, plain.shape[1], counts))
 
 
-def count_min_p(plain: Floats, p: float) -> int:
-    """How many of the largest weights (k,), the first of which is 1, come up to p. 0 is off."""
-    falls_short = plain < np.float32(p)
-    return int(np.argmax(falls_short)) if falls_short.any() else plain.size
+def count_min_p(plain: Floats, p: Floats) -> NDArray[np.int64]:
+    """How many of the largest weights (n, k), the first of which is 1, come up to p (n, 1).
+
+    0 is off.
+    """
+    falls_short = plain < p
+    counts = np.argmax(falls_short, axis=1)
+    return np.asarray(np.where(falls_short.any(axis=1), counts, plain.shape[1]))

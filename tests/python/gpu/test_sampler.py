@@ -12,6 +12,7 @@ from llm.gpu.sampler import (
     SMALLEST_POWER,
     Floats,
     Sampler,
+    choose_rows,
     count_min_p,
     count_top_p,
     running_sums,
@@ -41,7 +42,7 @@ def chosen(sampler: Sampler, logits: Floats, draws: int = 200) -> set[int]:
     ],
 )
 def test_top_p(p: float, kept: int) -> None:
-    assert count_top_p(PLAIN, p) == kept
+    assert count_top_p(PLAIN[None], np.float32([[p]])).tolist() == [kept]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_top_p(p: float, kept: int) -> None:
     ],
 )
 def test_min_p(p: float, kept: int) -> None:
-    assert count_min_p(PLAIN, p) == kept
+    assert count_min_p(PLAIN[None], np.float32([[p]])).tolist() == [kept]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_weights_are_exponentials() -> None:
     for temperature in (1.0, 0.3, 7.0):
         logits = falling * np.float32(temperature)
         exact = np.exp((logits.astype(np.float64)) / temperature)
-        found = weights(logits, sharpness(temperature))
+        found = weights(logits[None], sharpness(temperature))[0]
         error = np.abs(found / exact - 1.0)
         assert error.max() < 1e-5  # a product's rounding, times 80
         assert error[:1000].max() < 2e-7
@@ -88,14 +89,15 @@ def test_weights_are_exponentials() -> None:
 
 def test_temperature_sharpens_and_flattens() -> None:
     # p ** (1 / t), in proportion to the first
-    assert weights(LOGITS, sharpness(1.0)) == pytest.approx([1, 0.5, 0.25, 0.25], rel=1e-6)
-    assert weights(LOGITS[:2], sharpness(0.5)) == pytest.approx([1, 0.25], rel=1e-6)
-    assert weights(LOGITS[:2], sharpness(1e9)) == pytest.approx([1, 1], rel=1e-6)
+    assert weights(LOGITS[None], sharpness(1.0))[0] == pytest.approx([1, 0.5, 0.25, 0.25], rel=1e-6)
+    assert weights(LOGITS[None, :2], sharpness(0.5))[0] == pytest.approx([1, 0.25], rel=1e-6)
+    assert weights(LOGITS[None, :2], sharpness(1e9))[0] == pytest.approx([1, 1], rel=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [1e-300, 1e-45, 1e-3, 1.0, 1e300])
 def test_huge_logits_do_not_overflow(temperature: float) -> None:
-    found = weights(np.array([3e38, 3e38, 0.0, -3e38], np.float32), sharpness(temperature))
+    huge = np.array([[3e38, 3e38, 0.0, -3e38]], np.float32)
+    found = weights(huge, sharpness(temperature))[0]
     least = 2.0 ** float(SMALLEST_POWER)
     assert found[:2].tolist() == [1.0, 1.0]
     assert (found >= least).all()
@@ -107,7 +109,7 @@ def test_huge_logits_do_not_overflow(temperature: float) -> None:
 def test_running_sums(size: int) -> None:
     values = np.random.default_rng(size).random(size).astype(np.float32)
     exact = np.cumsum(values, dtype=np.float64)
-    assert np.allclose(running_sums(values), exact, rtol=1e-6, atol=0.0)
+    assert np.allclose(running_sums(values[None])[0], exact, rtol=1e-6, atol=0.0)
 
 
 def test_the_first_whose_sum_passes_is_drawn() -> None:
@@ -116,6 +118,30 @@ def test_the_first_whose_sum_passes_is_drawn() -> None:
     for position in range(300):
         index = int(np.searchsorted(borders, uniform(21, position), side="right"))
         assert sampler.choose(LOGITS, position) == index
+
+
+@pytest.mark.parametrize("k", [1, 40, 63])
+def test_rows_are_drawn_as_each_alone(k: int) -> None:
+    """Whatever the others keep."""
+    source = np.random.default_rng(k)
+    samplers = [
+        Sampler(temperature, k, top_p, min_p, seed)
+        for seed, (temperature, top_p, min_p) in enumerate(
+            [
+                (0.8, 0.95, 0.05),
+                (1.5, 1.0, 0.0),
+                (0.1, 0.5, 0.0),
+                (30.0, 0.9, 0.9),
+                (1e9, 0.99, 0.0),
+            ]
+        )
+    ]
+    for position in range(50):
+        logits = -np.sort(-source.normal(0.0, 4.0, (len(samplers), k)).astype(np.float32))
+        positions = range(position, position + len(samplers))
+        rows = zip(samplers, logits, positions, strict=True)
+        expected = [sampler.choose(row, place) for sampler, row, place in rows]
+        assert choose_rows(samplers, logits, positions) == expected
 
 
 def test_any_number_below_one_draws_somebody(monkeypatch: pytest.MonkeyPatch) -> None:
