@@ -14,6 +14,7 @@ from support.tiny_gemma import write_tiny_gemma
 from support.tiny_llama import write_tiny_llama
 from support.tiny_models import error
 
+from llm.errors import DeviceMemoryError
 from llm.generate.model import Model, Row, load_model
 from llm.generate.sequence import CachedSequence
 from llm.gpu.device.rendering_device import open_device
@@ -119,6 +120,32 @@ def test_a_token_of_one_of_them(model: Model, path: Path) -> None:
         for end in range(len(before) + 1, len(ids)):
             logits = expected_of(path, ids[:end])
             assert logits[ids[end]] > logits.max() - TOLERANCE * np.abs(logits).max()
+
+
+def test_a_cache_that_cannot_grow(
+    model: Model, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others go on, with the pages that there are."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise DeviceMemoryError("no memory")
+
+    runner = model._executor
+    target = runner._paged if hasattr(runner, "_paged") else runner
+    monkeypatch.setattr(target, "allocate" if target is not runner else "grow", refuse)
+    first, second = model.sequences.open(), model.sequences.open()
+    first.is_busy = second.is_busy = True
+    prefill(model, first, PROMPTS[0])
+    prefill(model, second, PROMPTS[0][::-1])
+    third = model.sequences.open()
+    with pytest.raises(DeviceMemoryError, match="no memory"):
+        prefill(model, third, PROMPTS[1])
+    check(model, path, [first, second], 3)
+    first.is_busy = False
+    third.clear()
+    prefill(model, third, PROMPTS[1][::-1])
+    assert len(first) == 0
+    check(model, path, [third], 5)
 
 
 @pytest.mark.parametrize("length", [PAGE_CELLS - 5, PAGE_CELLS, PAGE_CELLS + 30])

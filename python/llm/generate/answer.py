@@ -165,7 +165,7 @@ class Answer:
             return encode(messages)
         room = wanted_room(self._context_length, options.max_tokens)
         ids, dropped = drop_turns(messages, encode, self._context_length, room)
-        if dropped:
+        if dropped and len(ids) < self._context_length:  # else it is an error, and all stays
             self._emit(Truncated(self._request.id, dropped))
         return ids
 

@@ -53,6 +53,7 @@ class Asked:
     spec: LoadSpec
     options: AnswerOptions
     role: str = "user"  # that asks
+    is_again: bool = False  # in place of the latest turn
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class _Running:
     id: int
     question: str | None  # None: a raw completion, which the history does not keep
     role: str = "user"
+    is_again: bool = False
     text: str = ""
 
 
@@ -143,10 +145,14 @@ class Client:
     def ask_again(
         self, request_id: int, system_prompt: str, spec: LoadSpec, options: AnswerOptions
     ) -> None:
-        """Has the latest question answered anew; its answer goes. Raises RequestError."""
+        """Has the latest question answered anew; its answer stays until there is another.
+
+        Raises RequestError.
+        """
         self._check_idle()
-        turn = self.conversation.take_turn_back()
-        self._start(Asked(request_id, turn["content"], system_prompt, spec, options, turn["role"]))
+        turn = self.conversation.latest_question()
+        question, role = turn["content"], turn["role"]
+        self._start(Asked(request_id, question, system_prompt, spec, options, role, is_again=True))
 
     def edit_message(self, index: int, content: str) -> None:
         """Puts another text in a message's place. Raises RequestError."""
@@ -203,11 +209,13 @@ class Client:
             self._load_new(asked.spec)
         prompt: str | tuple[Message, ...] = asked.prompt
         if asked.question is not None:
-            prompt = self.conversation.asking(asked.question, asked.prompt, asked.role)
+            prompt = self.conversation.asking(
+                asked.question, asked.prompt, asked.role, is_again=asked.is_again
+            )
         request = Request(asked.id, prompt, asked.options)
         if not self._post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
-        self._running = _Running(asked.id, asked.question, asked.role)
+        self._running = _Running(asked.id, asked.question, asked.role, asked.is_again)
         self.stats = AnswerStats()
         self.token_ids = []
 
@@ -266,5 +274,10 @@ class Client:
             return
         self._running = None
         if running.question is not None:
-            question, role = running.question, running.role
-            self.conversation.end_turn(question, event.text, event.reason, role)
+            self.conversation.end_turn(
+                running.question,
+                event.text,
+                event.reason,
+                running.role,
+                is_again=running.is_again,
+            )

@@ -34,10 +34,13 @@ class Conversation:
         self._messages.clear()
 
     def asking(
-        self, question: str, system_prompt: str, role: str = "user"
+        self, question: str, system_prompt: str, role: str = "user", *, is_again: bool = False
     ) -> "tuple[Message, ...]":
-        """The messages to answer. The system prompt leads, unless the history brings its own."""
-        messages = self.messages()
+        """The messages to answer. The system prompt leads, unless the history brings its own.
+
+        A question that `is_again` asked takes the place of the latest turn, when it is over.
+        """
+        messages = self.messages()[: -2 if is_again else None]
         has_system = bool(messages) and messages[0]["role"] == "system"
         if system_prompt and not has_system:
             messages.insert(0, {"role": "system", "content": system_prompt})
@@ -56,15 +59,24 @@ class Conversation:
             )
         self._messages[index]["content"] = content
 
-    def take_turn_back(self) -> "Message":
-        """Removes the latest answer and its question, and gives the question. RequestError."""
+    def latest_question(self) -> "Message":
+        """The one before the answer at the end. RequestError where there is none."""
         if len(self._messages) < 2 or self._messages[-1]["role"] != "assistant":
             raise RequestError("the chat history does not end with an answer")
-        self._messages.pop()
-        return self._messages.pop()
+        return self._messages[-2]
 
-    def end_turn(self, question: str, answer: str, reason: str, role: str = "user") -> None:
+    def end_turn(
+        self,
+        question: str,
+        answer: str,
+        reason: str,
+        role: str = "user",
+        *,
+        is_again: bool = False,
+    ) -> None:
         if reason in COMPLETE or (reason == CANCELLED and answer):
+            if is_again:
+                del self._messages[-2:]
             self._messages.append({"role": role, "content": question})
             self._messages.append({"role": "assistant", "content": answer})
 

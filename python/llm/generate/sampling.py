@@ -39,17 +39,10 @@ class Chooser:
     def choose(self, model: "Model", position: int, output: int = -1) -> int:
         """The token for `position`, from one of the model's output rows. Raises NumericError."""
         best = model.candidates(self.sampler.candidates, self.penalties, output)
-        return self.take(best, position)
-
-    def take(self, best: "Candidates", position: int) -> int:
-        """The token for `position`, from the candidates that it asks for, or more."""
-        count = self.sampler.candidates or best.ids.size
-        token = int(best.ids[self.sampler.choose(best.logits[:count], position)])
-        self._window.append(token)
-        return token
+        return take_rows([self], [best], [position])[0]
 
     def note(self, token: int) -> None:
-        """It was chosen elsewhere."""
+        """It was chosen."""
         self._window.append(token)
 
     @property
@@ -68,7 +61,10 @@ class Chooser:
 def take_rows(
     choosers: Sequence[Chooser], best: "Sequence[Candidates]", positions: Sequence[int]
 ) -> list[int]:
-    """As `Chooser.take` of each, those that ask for as many candidates in one go."""
+    """The token of each for its position, from the candidates that it asks for, or more.
+
+    Those that ask for as many are drawn in one go.
+    """
     indices = [0] * len(choosers)
     alike: dict[int, list[int]] = {}
     for row, chooser in enumerate(choosers):

@@ -45,9 +45,10 @@ class CachedSequence:
         and the first token must be drawn from this prompt's.
         """
         self._others.note_use(self)
-        known = common(self.ids, prompt[:-1])
-        other = max(self._others, key=lambda each: common(each.ids, prompt[:-1]))
-        shared = common(other.ids, prompt[:-1])
+        beginning = prompt[:-1]
+        known = common(self.ids, beginning)
+        other = max(self._others, key=lambda each: common(each.ids, beginning))
+        shared = common(other.ids, beginning)
         if shared > known and self._adopt(other, shared):
             return shared
         self._truncate(known)
@@ -79,15 +80,17 @@ class CachedSequence:
         """Makes sure of pages for so many more tokens, which no other has. DeviceMemoryError."""
         pool, first = self._others.pool, len(self) // PAGE_CELLS
         if first < len(self._pages) and pool.is_shared(self._pages[first]):
-            copied = self._others.take_page(lambda: pool.copy(self._pages[first]))
+            copied = self._others.take_page(self, lambda: pool.copy(self._pages[first]))
             pool.release(self._pages[first])
             self._pages[first] = copied
             pool.place(self.number, [copied], first)
         before = len(self._pages)
-        while len(self._pages) * PAGE_CELLS < len(self) + count:
-            self._pages.append(self._others.take_page(pool.take))
-        if len(self._pages) > before:
-            pool.place(self.number, self._pages[before:], before)
+        try:
+            while len(self._pages) * PAGE_CELLS < len(self) + count:
+                self._pages.append(self._others.take_page(self, pool.take))
+        finally:  # also those that came before there were no more
+            if len(self._pages) > before:
+                pool.place(self.number, self._pages[before:], before)
 
     def _adopt(self, other: "CachedSequence", count: int) -> bool:
         """Begins with the first tokens of another; False where there is no memory for a copy."""
@@ -147,13 +150,14 @@ class CachedSequences:
         self._open.remove(sequence)
         self._open.append(sequence)
 
-    def take_page(self, take: Callable[[], int]) -> int:
-        """Where there is no memory for more, idle sequences are forgotten, the oldest first."""
+    def take_page(self, taker: CachedSequence, take: Callable[[], int]) -> int:
+        """Where there is no memory for more, idle ones are forgotten, the oldest first."""
         while True:
             try:
                 return take()
             except DeviceMemoryError:
-                idle = next((one for one in self._open if not one.is_busy and one._pages), None)
+                others = (one for one in self._open if one is not taker and one._pages)
+                idle = next((one for one in others if not one.is_busy), None)
                 if idle is None:
                     raise
                 idle.clear()

@@ -237,8 +237,8 @@ class LLM(Node):
         )
 
     def regenerate(self) -> int:
-        """Has the latest question answered anew; the answer that it had is no longer part of the
-        conversation. Gives the request's id, as [method ask]."""
+        """Has the latest question answered anew; the new answer takes the place of the one that it
+        had, which stays where nothing comes. Gives the request's id, as [method ask]."""
         return self._request(None)
 
     def edit_message(self, index: int, text: str) -> None:

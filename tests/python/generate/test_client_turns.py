@@ -124,3 +124,16 @@ def test_an_edited_message_is_what_the_next_answer_sees() -> None:
     assert b"assistant: Uno.\nuser: b" in bytes(desk.loader.loaded[0].kv()[1:])
     with pytest.raises(RequestError, match="there is no message 4; the chat history has 4"):
         desk.client.edit_message(4, "x")
+
+
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_a_turn_stays_where_it_is_not_answered_anew(steps: int) -> None:
+    desk = Desk("One.", "Two.")
+    desk.ask("a")
+    desk.run()
+    desk.client.ask_again(new_request_id(), "", SPEC, OPTIONS)
+    desk.worker.step(steps)
+    desk.client.cancel()
+    desk.poll()
+    said = desk.ends()[-1][2]
+    assert desk.contents() == ["a", said or "One."]

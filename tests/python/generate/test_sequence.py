@@ -117,6 +117,19 @@ def test_where_memory_ends_idle_sequences_are_forgotten_the_oldest_first() -> No
         run(fourth, [*fourth.ids, *ids(PAGE_CELLS)])
 
 
+def test_pages_that_came_before_memory_ended_are_placed() -> None:
+    model = a_model()
+    model.most_pages = model.pages
+    first, second = model.sequences.open(), model.sequences.open()
+    first.is_busy = True
+    run(first, ids(2 * PAGE_CELLS))
+    run(second, ids(PAGE_CELLS - 1, start=50))
+    with pytest.raises(DeviceMemoryError):
+        second.reserve(4 * PAGE_CELLS)  # nor does it forget itself
+    prompt = [*second.ids, *ids(PAGE_CELLS)]
+    assert run(second, prompt) == PAGE_CELLS - 1
+
+
 def test_as_many_as_a_model_takes() -> None:
     model = a_model()
     for _ in range(MAX_SEQUENCES):

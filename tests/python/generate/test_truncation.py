@@ -102,6 +102,8 @@ def test_one_question_that_does_not_fit() -> None:
     ended = talk.ask("long " * 40)
     assert (ended.reason, ended.text) == ("error", "")
     assert "it must leave at least one for the answer" in ended.error
+    assert not talk.dropped
+    assert talk.contents() == ["short", "Yes."], "the conversation is not lost"
     assert talk.ask("short again").reason == "stop"
 
 

@@ -154,9 +154,9 @@ class DispatchExecutor:
         return self._paged.pages
 
     def grow(self, pages: int) -> None:
+        self._paged.grow(pages)  # where that is refused, all stays as it was
         self._tables = {}
         self._sets = []
-        self._paged.grow(pages)
         self._make_sets()
 
     def copy_page(self, source: int, target: int) -> None:
