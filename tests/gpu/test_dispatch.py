@@ -14,11 +14,11 @@ from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch import executor
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
-from llm.gpu.penalties import Penalties
 
 ALL_F32 = dict.fromkeys(MIXED, Type.F32)
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
@@ -158,15 +158,21 @@ def test_only_the_wanted_rows(dispatch: Model, reference: Model, outputs: list[i
 
 @pytest.mark.parametrize("k", [1, 2, 40, 255, 256, 0])
 @pytest.mark.parametrize(
-    "penalties",
-    [None, Penalties({int(token): 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3)],
-    ids=["plain", "penalised"],
+    "adjustments",
+    [
+        None,
+        Adjustments({token: 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3, {5: 3.0, 9: -8.0}),
+        Adjustments({3: 1}, 2.0, mask=np.arange(1, 11, dtype=np.uint32)),
+    ],
+    ids=["plain", "penalised", "masked"],
 )
-def test_candidates(dispatch: Model, reference: Model, k: int, penalties: Penalties | None) -> None:
+def test_candidates(
+    dispatch: Model, reference: Model, k: int, adjustments: Adjustments | None
+) -> None:
     for model in (dispatch, reference):
         model.forward(PROMPT, 0, [60])
-    found = dispatch.candidates(k, penalties)
-    expected = reference.candidates(k, penalties)
+    found = dispatch.candidates(k, adjustments)
+    expected = reference.candidates(k, adjustments)
     scale = np.abs(expected.logits).max()
     assert found.ids.dtype == np.int64
     assert len(found.ids) == len(expected.ids) == (k or VOCABULARY)

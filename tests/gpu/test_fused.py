@@ -16,11 +16,11 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.fused import executor as fused
 from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS
-from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY
 from llm.gpu.steps import attention
 
@@ -273,8 +273,8 @@ def test_nan_weights(tmp_path: Path) -> None:
     norm[17] = np.nan
     path = write_tiny_gemma(tmp_path / "nan.gguf", replaced={"blk.3.ffn_norm.weight": norm})
     model = load(path)
-    penalties = Penalties({3: 1}, 1.5, 0.0, 0.0)
-    for k, changes in ((1, None), (40, None), (0, None), (1, penalties), (0, penalties)):
+    adjustments = Adjustments({3: 1}, 1.5, 0.0, 0.0)
+    for k, changes in ((1, None), (40, None), (0, None), (1, adjustments), (0, adjustments)):
         model.forward(PROMPT[:1], 0, [0])
         with pytest.raises(NumericError, match="NaN or infinite"):
             model.candidates(k, changes)

@@ -1,10 +1,11 @@
-"""Penalties, argmax and top-k on the GPU."""
+"""Adjustments, argmax and top-k on the GPU."""
 
 import numpy as np
 import pytest
 from support.kernel_bench import KernelBench
 
 from llm.gpu import state
+from llm.gpu.adjustments import MASKED, Adjustments
 from llm.gpu.dispatch.launches import (
     argmax_scratch,
     argmax_stages,
@@ -12,7 +13,7 @@ from llm.gpu.dispatch.launches import (
     top_k_scratch,
     top_k_stages,
 )
-from llm.gpu.penalties import Penalties
+from llm.gpu.dispatch.state_words import fill_adjusted
 
 VALUES = 64  # floats
 SCRATCH = 1 << 19
@@ -121,22 +122,36 @@ def test_all_nan(bench: KernelBench) -> None:
     assert non_finite(bench) == 1
 
 
-@pytest.mark.parametrize("n_penalties", [0, 1, 37, 1000])
-def test_penalize(bench: KernelBench, n_penalties: int) -> None:
-    source = np.random.default_rng(n_penalties)
+@pytest.mark.parametrize("n_seen", [0, 1, 37, 1000])
+def test_adjust(bench: KernelBench, n_seen: int) -> None:
+    source = np.random.default_rng(n_seen)
     logits = (5.0 * source.standard_normal(1009)).astype(np.float32)
     logits[0] = 0.0
-    ids = [0, 1008, *range(1, 1008)][:n_penalties]
-    counts = source.integers(1, 9, n_penalties)
-    penalties = Penalties(dict(zip(ids, counts.tolist(), strict=True)), 1.3, 0.5, 0.25)
-    expected = penalties.apply(logits.copy())
+    ids = [0, 1008, *range(1, 1008)][:n_seen]
+    counts = dict(zip(ids, source.integers(1, 9, n_seen).tolist(), strict=True))
+    adjustments = Adjustments(counts, 1.3, 0.5, 0.25, {5: 2.5, 1001: -MASKED, 7: 1.0})
+    expected = adjustments.apply(logits)
     bench.put("work", VALUES, logits)
-    bench.put_state(PENALTIES=n_penalties)
-    if n_penalties:
-        bench.put_state(PENALTY_IDS=ids, PENALTY_COUNTS=counts)
-    params = {"x": VALUES, "vocabulary": 1009, "repeat": 1.3, "presence": 0.5, "frequency": 0.25}
-    bench.run([("penalize", params, thread_groups("penalize", state.MAX_PENALTIES))])
+    words = np.zeros(state.PICK_IDS - state.ADJUSTED, np.uint32)
+    assert fill_adjusted(words, adjustments) == len({*ids, 5, 1001, 7})
+    bench.put("state", state.ADJUSTED, words)
+    params = {"x": VALUES, "vocabulary": 1009}
+    bench.run([("adjust", params, thread_groups("adjust", state.MAX_ADJUSTED))])
     assert np.allclose(bench.floats(VALUES, 1009), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("vocabulary", [1, 31, 1009, 1024])
+def test_mask(bench: KernelBench, vocabulary: int) -> None:
+    source = np.random.default_rng(vocabulary)
+    rows, width = 3, -(-vocabulary // 32)
+    logits = source.standard_normal((rows, vocabulary)).astype(np.float32)
+    masks = source.integers(0, 1 << 32, (rows, width)).astype(np.uint32)
+    bench.put("work", VALUES, logits)
+    bench.put("work", SCRATCH, masks)
+    params = {"x": VALUES, "vocabulary": vocabulary, "masks": SCRATCH}
+    bench.run([("mask", params, thread_groups("mask", vocabulary, rows))])
+    expected = [Adjustments(mask=masks[row]).apply(logits[row]) for row in range(rows)]
+    assert np.array_equal(bench.floats(VALUES, rows, vocabulary), expected)
 
 
 @pytest.mark.parametrize("k", [0, 257])

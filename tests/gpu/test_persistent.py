@@ -18,12 +18,12 @@ from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
 
 from llm.errors import DeviceError, DeviceMemoryError, NumericError
 from llm.generate.model import Model, load_model
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.executors import STEPS_PATIENCE
 from llm.gpu.fused import persistent
 from llm.gpu.fused.executor import StepList
 from llm.gpu.fused.persistent import PersistentExecutor
-from llm.gpu.penalties import Penalties
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import step_sizes
 from llm.gpu.steps.fusion import NoStepError, StepScratch
@@ -133,16 +133,22 @@ def test_a_stop_ends_it(model: Model, reference: Model, sampler: Sampler, stop: 
 
 @pytest.mark.parametrize("k", [1, 2, 40, 0])
 @pytest.mark.parametrize(
-    "penalties",
-    [None, Penalties({int(token): 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3)],
-    ids=["plain", "penalised"],
+    "adjustments",
+    [
+        None,
+        Adjustments({token: 2 for token in range(0, 300, 3)}, 1.7, 0.4, 0.3, {5: 3.0, 9: -8.0}),
+        Adjustments({3: 1}, 2.0, mask=np.arange(1, 11, dtype=np.uint32)),
+    ],
+    ids=["plain", "penalised", "masked"],
 )
-def test_candidates(model: Model, reference: Model, k: int, penalties: Penalties | None) -> None:
+def test_candidates(
+    model: Model, reference: Model, k: int, adjustments: Adjustments | None
+) -> None:
     for executor in (model, reference):
         start(executor, 60)
         executor.forward([PROMPT[60]], 60, [0])
-    found = model.candidates(k, penalties)
-    expected = reference.candidates(k, penalties)
+    found = model.candidates(k, adjustments)
+    expected = reference.candidates(k, adjustments)
     assert len(found.ids) == (k or VOCABULARY)
     assert error(found.logits, expected.logits) < TOLERANCE
     assert found.ids[0] == expected.ids[0]

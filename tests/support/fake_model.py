@@ -17,10 +17,11 @@ from llm.errors import DeviceMemoryError, NumericError
 from llm.generate.model import Row
 from llm.generate.pace import Pace
 from llm.generate.sequence import CachedSequences
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import PAGE_CELLS
-from llm.gpu.penalties import Penalties
 from llm.gpu.program import Candidates
 from llm.gpu.sampler import Sampler
+from llm.text.grammar import GrammarCompiler
 
 BOS, END = 256, 257
 VOCABULARY = 258
@@ -46,6 +47,12 @@ class FakeTokenizer:
             for index, part in enumerate(text.split("<end>"))
             for id in ([END] if index else []) + list(part.encode())
         ]
+
+    def encode_more(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token_text(self, token: int) -> str:
+        return {BOS: "<bos>", END: "<end>"}.get(token) or chr(token)
 
     def piece(self, token: int) -> bytes:
         return bytes([token]) if token < 256 else b""
@@ -92,6 +99,7 @@ class FakeModel:
         takes_turns: bool = False,  # several sequences, in place of runs together
     ) -> None:
         self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
+        self.grammars = GrammarCompiler(self.tokenizer)  # type: ignore[arg-type]
         self.context_length, self.chunk_size, self.executor = (
             context_length,
             chunk_size,
@@ -100,7 +108,7 @@ class FakeModel:
         self.ahead = ahead
         self.is_closed = False
         self.forwards: list[tuple[int, int]] = []  # (position, how many tokens)
-        self.asked_for: list[tuple[int, Penalties | None]] = []  # (k, penalties)
+        self.asked_for: list[tuple[int, Adjustments | None]] = []  # (k, adjustments)
         self._script = None if script is None else iter(script)
         self._before_forward = before_forward
         self._nan_at = nan_at
@@ -172,24 +180,24 @@ class FakeModel:
         assert NOTHING not in self.kv(sequence), "positions in between were never computed"
 
     def candidates(
-        self, k: int, penalties: Penalties | None = None, output: int = -1
+        self, k: int, adjustments: Adjustments | None = None, output: int = -1
     ) -> Candidates:
         self._check()
         assert self._scores, "logits of an earlier forward"
         if len(self.asked_for) == self._nan_at:
             raise NumericError("logits are NaN")
-        self.asked_for.append((k, penalties))
-        scores = self._scores[output].copy()
-        if penalties is not None:
-            for id, count in penalties.counts.items():
-                scores[id] *= penalties.repeat if scores[id] <= 0 else 1 / penalties.repeat
-                scores[id] -= penalties.presence + count * penalties.frequency
+        self.asked_for.append((k, adjustments))
+        scores = self._scores[output]
+        if adjustments is not None:
+            scores = adjustments.apply(scores)
         order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
         return Candidates(order.astype(np.int64), scores[order])
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
-        assert len(penalties) == len(self._scores)
-        return [self.candidates(k, found, output) for output, found in enumerate(penalties)]
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
+        assert len(adjustments) == len(self._scores)
+        return [self.candidates(k, found, output) for output, found in enumerate(adjustments)]
 
     def decode(
         self,

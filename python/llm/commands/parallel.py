@@ -55,13 +55,13 @@ def _rate(sequences: Sequence[CachedSequence], start: int, count: int) -> float:
     """Tokens a second of all, each after its first `start` tokens."""
     for sequence in sequences:
         sequence.keep_common([*sequence.ids[:start], 0])
-    chooser = Chooser(SamplingParams(temperature=0.0))
+    chooser = Chooser(SamplingParams(temperature=0.0), sequences[0].model.tokenizer)
     tokens = [sequence.ids[-1] for sequence in sequences]
     left = [count] * len(sequences)
     started = time.perf_counter()
     while any(left):
         wants = [
-            Wanted(sequence, token, chooser, most)
+            Wanted(sequence, [token], chooser, most)
             for sequence, token, most in zip(sequences, tokens, left, strict=True)
         ]
         for number, found in enumerate(decode(wants, len(wants))):

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The tokens after `token`, which follows those that `sequence` holds: one at least."""
+    """The tokens after `tokens`, which follow those that `sequence` holds: one at least."""
 
     sequence: CachedSequence
-    token: int
+    tokens: Sequence[int]
     chooser: Chooser
     most: int
 
@@ -117,18 +117,20 @@ class Answer:
             )
         yield from self._prefill(prompt)
 
-        chooser = Chooser(self._request.options.sampling, seen=prompt)
+        chooser = self._chooser(prompt)
         limit = self._token_limit(len(prompt))
         first_token_at = 0.0
         generated = 0
         token = chooser.choose(self._model, len(prompt))
-        made: deque[int] = deque()  # tokens that are to come
+        made = deque(chooser.forced(limit - 1))  # tokens that are to come
+        said = list(prompt)
         while True:
             now = time.perf_counter()
             first_token_at = first_token_at or now
             if token in self._model.tokenizer.end_ids:
                 return STOP
             piece = self._transcript.push(token)
+            said.append(token)
             generated += 1
             self._stats = replace(
                 self._stats,
@@ -137,16 +139,27 @@ class Answer:
                 prompt_s=first_token_at - started,
                 decode_s=now - first_token_at,
             )
-            self._emit(Updated(self._request.id, piece, self._stats, token))
+            likely = chooser.likely.popleft() if chooser.likely else ()
+            self._emit(Updated(self._request.id, piece, self._stats, token, likely))
             if self._transcript.stop_word is not None:
                 return STOP if self._transcript.stop_word in self._turn_ends else STOP_WORD
+            if not made and chooser.matcher is not None and chooser.matcher.is_complete:
+                return STOP
             if generated == limit:
                 return LENGTH
             if made:
                 yield None
             else:  # those made beyond the answer's end stay in the cache, where they harm nobody
-                made.extend((yield Wanted(self._sequence, token, chooser, limit - generated)))
+                new = said[len(self._sequence) :]
+                made.extend((yield Wanted(self._sequence, new, chooser, limit - generated)))
             token = made.popleft()
+
+    def _chooser(self, prompt: list[int]) -> Chooser:
+        options = self._request.options
+        format = options.format
+        matcher = None if format is None else self._model.grammars.matcher(format)
+        tokenizer = self._model.tokenizer
+        return Chooser(options.sampling, tokenizer, prompt, matcher, options.n_probs)
 
     def _encode_prompt(self) -> list[int]:
         prompt = self._request.prompt

@@ -3,11 +3,13 @@
 import time
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 
 from llm.errors import LLMError
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
 from llm.generate.sampling import take_rows
+from llm.generate.sequence import CachedSequence
 from llm.gpu.program import ROWS_APART
 
 Found = list[int] | Exception  # tokens, or why there are none
@@ -34,29 +36,46 @@ def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
 def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
     """One token each. What fails together is tried alone: a fault ends only its own answer."""
     found: dict[int, Found] = {}
-    started = time.perf_counter()
-    try:
-        for want in wants:
+    rows: dict[int, Wanted] = {}  # with one token each to run
+    for row, want in enumerate(wants):
+        try:
+            _run(want.sequence, want.tokens[:-1], want_logits=False)
             want.sequence.reserve(1)
-        model.forward_rows(
-            [Row(want.sequence.number, want.token, len(want.sequence)) for want in wants]
-        )
-        counts = [want.chooser.sampler.candidates for want in wants]
-        places = [len(want.sequence) + 1 for want in wants]
-        if all(counts):
-            best = model.candidates_of_rows(max(counts), [w.chooser.penalties for w in wants])
-            tokens = take_rows([want.chooser for want in wants], best, places)
-        else:  # some ask for all logits
-            tokens = [w.chooser.choose(model, places[row], row) for row, w in enumerate(wants)]
-        for row, want in enumerate(wants):
-            want.sequence.ids.append(want.token)
-            found[row] = [tokens[row]]
-        model.pace.note_run(len(wants), time.perf_counter() - started)
+            rows[row] = replace(want, tokens=want.tokens[-1:])
+        except Exception as problem:
+            found[row] = problem
+    try:
+        if rows:
+            found |= zip(rows, _run_rows(model, list(rows.values())), strict=True)
     except LLMError:
         pass  # the rows that are missing are tried alone
     except Exception:
         traceback.print_exc()  # our own fault; they are tried all the same
-    return [found[row] if row in found else _found_alone(want, 1) for row, want in enumerate(wants)]
+    return [found[row] if row in found else _found_alone(rows[row], 1) for row in range(len(wants))]
+
+
+def _run_rows(model: Model, wants: Sequence[Wanted]) -> list[Found]:
+    """In one run, of a token each."""
+    started = time.perf_counter()
+    model.forward_rows(
+        [Row(want.sequence.number, want.tokens[0], len(want.sequence)) for want in wants]
+    )
+    choosers = [want.chooser for want in wants]
+    counts = [chooser.candidates for chooser in choosers]
+    places = [len(want.sequence) + 1 for want in wants]
+    adjustments = [chooser.adjustments() for chooser in choosers]
+    if all(counts):
+        best = model.candidates_of_rows(max(counts), adjustments)
+    else:  # some ask for all logits
+        best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
+    tokens = take_rows(choosers, best, places)
+    for want in wants:
+        want.sequence.ids += want.tokens
+    model.pace.note_run(len(wants), time.perf_counter() - started)
+    return [
+        [token, *want.chooser.forced(want.most - 1)]
+        for token, want in zip(tokens, wants, strict=True)
+    ]
 
 
 def _timed(want: Wanted, most: int) -> Found:
@@ -78,7 +97,17 @@ def _alone(want: Wanted, most: int) -> list[int]:
     sequence, chooser = want.sequence, want.chooser
     model = sequence.model
     if chooser.looks_back:
-        sequence.forward([want.token], want_logits=True)
-        return [chooser.choose(model, len(sequence))]
+        _run(sequence, want.tokens, want_logits=True)
+        token = chooser.choose(model, len(sequence))
+        return [token, *chooser.forced(want.most - 1)]
     count = min(most, want.most) if chooser.sampler.fits_device else 1
-    return sequence.decode(want.token, count, chooser.sampler, model.tokenizer.end_ids)
+    [token] = want.tokens
+    return sequence.decode(token, count, chooser.sampler, model.tokenizer.end_ids)
+
+
+def _run(sequence: CachedSequence, tokens: Sequence[int], *, want_logits: bool) -> None:
+    """In chunks that the model takes; logits are those of the last."""
+    size = sequence.model.chunk_size
+    for start in range(0, len(tokens), size):
+        is_last = start + size >= len(tokens)
+        sequence.forward(tokens[start : start + size], want_logits=want_logits and is_last)

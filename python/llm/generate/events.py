@@ -86,11 +86,21 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
+class Likely:
+    """A token that might have come, and how probable it was before any filter."""
+
+    token: int
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class Updated:
     id: int
     text: str  # the new piece; empty while a stop word or half a character is held back
     stats: AnswerStats
     token: int | None = None  # None: text that had been held back, at the end
+    likely: tuple[Likely, ...] = ()  # the token, then the likeliest, where they were asked for
 
 
 @dataclass(frozen=True, slots=True)

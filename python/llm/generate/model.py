@@ -11,13 +11,14 @@ from llm.errors import RequestError
 from llm.files.gguf import GgufFile
 from llm.generate.pace import Pace
 from llm.generate.sequence import CachedSequences
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.executors import choose_executor
-from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import ROWS_APART, Batch, Candidates, Executor, Floats
 from llm.gpu.sampler import Sampler
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
+from llm.text.grammar import GrammarCompiler
 from llm.text.tokenizer import Tokenizer
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
@@ -50,6 +51,7 @@ class Model:
         self.architecture = architecture
         self.tokenizer = tokenizer
         self.chat_format = chat_format
+        self.grammars = GrammarCompiler(tokenizer)
         self.context_length = context_length  # tokens, prompt and answer together
         self.chunk_size = chunk_size  # most tokens that one forward takes
         self.token_bytes = token_bytes  # of weights that one token reads
@@ -101,7 +103,7 @@ class Model:
         self._executor.run(Batch(ids, range(position, position + len(ids)), outputs, sequences))
 
     def candidates(
-        self, k: int, penalties: Penalties | None = None, output: int = -1
+        self, k: int, adjustments: Adjustments | None = None, output: int = -1
     ) -> Candidates:
         """Of an output row: the k largest logits; k = 1 is the argmax, k = 0 gives all.
 
@@ -109,7 +111,7 @@ class Model:
         """
         if self._outputs == 0:
             raise RequestError("no logits were kept: name a row in `outputs`")
-        return self._executor.candidates(output % self._outputs, k, penalties)
+        return self._executor.candidates(output % self._outputs, k, adjustments)
 
     def forward_rows(self, rows: Sequence[Row]) -> None:
         """Runs a token for each of up to ROWS_APART sequences, and keeps logits of all."""
@@ -145,9 +147,11 @@ class Model:
         self._outputs = 1
         return self._executor.decode(token, position, count, sampler, stops, sequence)
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
         """As `candidates`, of all output rows at once; k from 1 up. Raises NumericError."""
-        return self._executor.candidates_of_rows(k, penalties)
+        return self._executor.candidates_of_rows(k, adjustments)
 
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""

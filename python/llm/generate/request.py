@@ -11,9 +11,11 @@ from llm.errors import RequestError
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
 
 if TYPE_CHECKING:
+    from llm.text.answer_format import AnswerFormat
     from llm.text.chat_format import Message
 
 RANDOM_SEED = -1
+MOST_PROBS = 100
 
 # name -> lowest and highest value that makes sense
 SAMPLING_RANGES = {
@@ -24,7 +26,19 @@ SAMPLING_RANGES = {
     "repeat_penalty": (0.01, math.inf),
     "presence_penalty": (-math.inf, math.inf),
     "frequency_penalty": (-math.inf, math.inf),
-    "penalty_window": (0, math.inf),
+    "penalty_window": (0, 512),
+    "typical_p": (0.0, 1.0),
+    "top_n_sigma": (0.0, math.inf),
+    "xtc_probability": (0.0, 1.0),
+    "xtc_threshold": (0.0, 1.0),
+    "dynamic_temperature_range": (0.0, math.inf),
+    "dynamic_temperature_exponent": (0.0, math.inf),
+    "mirostat_tau": (0.0, math.inf),
+    "mirostat_eta": (0.0, 1.0),
+    "dry_multiplier": (0.0, math.inf),
+    "dry_base": (1.0, math.inf),
+    "dry_allowed_length": (0, math.inf),
+    "dry_window": (0, math.inf),
     "seed": (RANDOM_SEED, 2**63 - 1),
 }
 
@@ -45,6 +59,21 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     penalty_window: int = 64  # how many of the latest tokens are penalised
     seed: int = RANDOM_SEED
+    typical_p: float = 1.0  # 1 is off
+    top_n_sigma: float = 0.0  # 0 is off
+    xtc_probability: float = 0.0  # 0 is off
+    xtc_threshold: float = 0.1
+    dynamic_temperature_range: float = 0.0  # 0 is off
+    dynamic_temperature_exponent: float = 1.0
+    mirostat: bool = False  # its second version, in place of all filters
+    mirostat_tau: float = 5.0  # bits of surprise that it aims at
+    mirostat_eta: float = 0.1
+    dry_multiplier: float = 0.0  # 0 is off
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2  # tokens
+    dry_window: int = 1024  # tokens that are looked back; 0: all
+    dry_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
+    logit_bias: tuple[tuple[str | int, float], ...] = ()  # of a token, or of those of a text
 
     def __post_init__(self) -> None:
         for name, (low, high) in SAMPLING_RANGES.items():
@@ -52,6 +81,24 @@ class SamplingParams:
             # NaN fails every comparison, so ask for "inside" and not for "outside".
             if not (low <= value <= high and math.isfinite(value)):
                 raise RequestError(f"{name} is {value}; it must be {_range_text(low, high)}")
+        for key, bias in self.logit_bias:
+            if math.isnan(bias) or bias == math.inf:
+                raise RequestError(f"logit_bias of {key!r} is {bias}; it must be a number")
+
+    @property
+    def penalizes(self) -> bool:
+        penalties = (self.repeat_penalty, self.presence_penalty, self.frequency_penalty)
+        return penalties != (1.0, 0.0, 0.0)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether top-k, top-p, min-p and temperature are all there is to the draw."""
+        others = (self.typical_p, self.top_n_sigma, self.xtc_probability)
+        return (
+            others == (1.0, 0.0, 0.0)
+            and self.dynamic_temperature_range == 0.0
+            and not self.mirostat
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +122,14 @@ class AnswerOptions:
     max_tokens: int = 0  # 0: as many as the context holds
     stop_words: tuple[str, ...] = ()
     context_policy: str = TRUNCATE  # where a conversation no longer fits
+    format: "AnswerFormat | None" = None  # that the answer must keep to
+    n_probs: int = 0  # likeliest tokens to tell of at each place, with their probabilities
 
     def __post_init__(self) -> None:
         if self.max_tokens < 0:
             raise RequestError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
+        if not 0 <= self.n_probs <= MOST_PROBS:
+            raise RequestError(f"n_probs is {self.n_probs}; it must be from 0 to {MOST_PROBS}")
         if self.context_policy not in CONTEXT_POLICIES:
             known = ", ".join(CONTEXT_POLICIES)
             raise RequestError(f"context_policy is '{self.context_policy}'; there are {known}")

@@ -1,83 +1,212 @@
-"""Chooses the tokens of one request: penalties for those seen lately, then a draw.
+"""Chooses the tokens of one request: adjusts logits by what was said and may be said, then draws.
 
-The model finds the largest logits, where the logits are; llm.gpu.sampler defines the draw, which a
-device can repeat for several tokens at once as long as no penalty looks back at them.
+The model finds the largest logits, where the logits are; llm.gpu.sampler defines the plain draw,
+which a device can repeat for several tokens at once as long as nothing looks back at them.
 """
 
 import secrets
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from llm.errors import RequestError
+from llm.generate.events import Likely
+from llm.generate.filters import draw, draw_mirostat, softmax
+from llm.generate.repetition import RepeatedRuns, SeenTokens
 from llm.generate.request import RANDOM_SEED, SamplingParams
-from llm.gpu.penalties import Penalties
+from llm.gpu.adjustments import MASKED, Adjustments
+from llm.gpu.program import Candidates
 from llm.gpu.sampler import Sampler, choose_rows
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
-    from llm.gpu.program import Candidates
+    from llm.text.grammar import Matcher
+    from llm.text.tokenizer import Tokenizer
+
+MOST_BIASES = 256  # tokens of logit_bias
+FORBIDDEN = np.float32(0.5) * MASKED  # at most this: a token that may not come
 
 
 class Chooser:
-    """What one request draws with: its sampler, its penalties and the tokens seen lately."""
+    """What one request draws with, and what it has drawn lately."""
 
-    def __init__(self, params: SamplingParams, seen: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        params: SamplingParams,
+        tokenizer: "Tokenizer",
+        seen: Sequence[int] = (),
+        matcher: "Matcher | None" = None,
+        n_probs: int = 0,
+    ) -> None:
+        """`matcher` says which tokens may come. Of each choice the `n_probs` likeliest are kept.
+
+        Raises RequestError on too many biases.
+        """
         self._params = params
         seed = secrets.randbits(64) if params.seed == RANDOM_SEED else params.seed
         self.sampler = Sampler(params.temperature, params.top_k, params.top_p, params.min_p, seed)
-        self._window: deque[int] = deque(seen, maxlen=params.penalty_window)
+        self._tokenizer = tokenizer
+        self._biases = _biases(params, tokenizer)
+        self._seen = SeenTokens(params.penalty_window, seen)
+        self._runs = RepeatedRuns(params, tokenizer, seen) if params.dry_multiplier > 0.0 else None
+        self._surprise = 2.0 * params.mirostat_tau
+        self._n_probs = n_probs
+        self.matcher = matcher
+        self.likely: deque[tuple[Likely, ...]] = deque()  # of each token chosen, where asked for
 
     @property
     def looks_back(self) -> bool:
-        """Whether the tokens chosen so far change what is chosen next, beyond the logits."""
+        """Whether there is more to a choice than the logits and the plain draw."""
         params = self._params
-        penalties = (params.repeat_penalty, params.presence_penalty, params.frequency_penalty)
-        return penalties != (1.0, 0.0, 0.0)
+        return (
+            params.penalizes
+            or not params.is_plain
+            or bool(self._biases)
+            or self._runs is not None
+            or self.matcher is not None
+            or self._n_probs > 0
+        )
+
+    @property
+    def candidates(self) -> int:
+        """How many of the largest logits it needs; 0: all."""
+        params = self._params
+        if self._n_probs > 0:
+            return 0
+        if params.temperature > 0.0 and (params.top_n_sigma > 0.0 or params.mirostat):
+            return 0
+        return self.sampler.candidates
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether llm.gpu.sampler draws, if there is anything to draw."""
+        return self._params.is_plain or self._params.temperature == 0.0
 
     def choose(self, model: "Model", position: int, output: int = -1) -> int:
-        """The token for `position`, from one of the model's output rows. Raises NumericError."""
-        best = model.candidates(self.sampler.candidates, self.penalties, output)
+        """The token for `position`, from one of the model's output rows.
+
+        Raises NumericError, and RequestError where no token may come.
+        """
+        best = model.candidates(self.candidates, self.adjustments(), output)
         return take_rows([self], [best], [position])[0]
 
     def note(self, token: int) -> None:
         """It was chosen."""
-        self._window.append(token)
+        self._seen.note(token)
+        if self._runs is not None:
+            self._runs.note(token)
+        if self.matcher is not None:
+            self.matcher.accept(token)
 
-    @property
-    def penalties(self) -> Penalties | None:
-        """What the logits are to lose before the next choice; None: nothing."""
+    def forced(self, most: int) -> list[int]:
+        """Tokens that follow the chosen one, as nothing else may; they count as chosen."""
+        found = [] if self.matcher is None else self.matcher.forced()[: max(most, 0)]
+        for token in found:
+            self.note(token)
+            if self._n_probs > 0:
+                self.likely.append((self._told(token, 1.0),))
+        return found
+
+    def note_likely(self, best: Candidates, index: int) -> None:
+        """Keeps what n_probs asks for of the candidates, which are all."""
+        if self._n_probs > 0:
+            probable = softmax(best.logits.astype(np.float64))  # (V,)
+            places = [index, *range(min(self._n_probs, best.ids.size))]
+            told = [self._told(int(best.ids[at]), float(probable[at])) for at in places]
+            self.likely.append(tuple(told))
+
+    def _told(self, token: int, probability: float) -> Likely:
+        text = self._tokenizer.token_text(token) if self._tokenizer.is_control(token) else None
+        shown = self._tokenizer.piece(token).decode("utf-8", "replace") if text is None else text
+        return Likely(token, shown, probability)
+
+    def adjustments(self) -> Adjustments | None:
+        """What is done to the logits before the next choice; None: nothing."""
         params = self._params
-        penalties = Penalties(
-            counts=Counter(self._window),
+        if not self.looks_back:
+            return None
+        biases = self._biases
+        if self._runs is not None:
+            biases = {**biases}
+            for token, bias in self._runs.biases().items():
+                biases[token] = biases.get(token, 0.0) + bias
+        found = Adjustments(
+            counts=self._seen.counts() if params.penalizes else {},
             repeat=params.repeat_penalty,
             presence=params.presence_penalty,
             frequency=params.frequency_penalty,
+            biases=biases,
+            mask=None if self.matcher is None else self.matcher.mask(),
         )
-        return None if penalties.changes_nothing else penalties
+        return None if found.changes_nothing else found
+
+    def draw(self, found: Candidates, position: int) -> int:
+        """The index among the candidates, where the draw is not plain."""
+        logits = found.logits.astype(np.float64)  # (k,)
+        if not self._params.mirostat:
+            return draw(logits, self._params, self.sampler.seed, position)
+        index, self._surprise = draw_mirostat(
+            logits, self._params, self._surprise, self.sampler.seed, position
+        )
+        return index
 
 
 def take_rows(
-    choosers: Sequence[Chooser], best: "Sequence[Candidates]", positions: Sequence[int]
+    choosers: Sequence[Chooser], best: Sequence[Candidates], positions: Sequence[int]
 ) -> list[int]:
     """The token of each for its position, from the candidates that it asks for, or more.
 
-    Those that ask for as many are drawn in one go.
+    Those that ask for as many are drawn in one go. Raises RequestError where none may come.
     """
+    found = [_allowed(chooser, row) for chooser, row in zip(choosers, best, strict=True)]
     indices = [0] * len(choosers)
     alike: dict[int, list[int]] = {}
     for row, chooser in enumerate(choosers):
-        if chooser.sampler.temperature > 0.0:
-            count = chooser.sampler.candidates or best[row].ids.size
-            alike.setdefault(min(count, best[row].ids.size), []).append(row)
+        if not chooser.is_plain:
+            indices[row] = chooser.draw(found[row], positions[row])
+        elif chooser.sampler.temperature > 0.0:
+            size = found[row].ids.size
+            alike.setdefault(min(chooser.sampler.candidates or size, size), []).append(row)
     for count, rows in alike.items():
-        logits = np.stack([best[row].logits[:count] for row in rows])  # (n, k)
+        logits = np.stack([found[row].logits[:count] for row in rows])  # (n, k)
         samplers = [choosers[row].sampler for row in rows]
         chosen = choose_rows(samplers, logits, [positions[row] for row in rows])
         for row, index in zip(rows, chosen, strict=True):
             indices[row] = index
-    tokens = [int(found.ids[index]) for found, index in zip(best, indices, strict=True)]
-    for chooser, token in zip(choosers, tokens, strict=True):
-        chooser.note(token)
+    tokens = [int(each.ids[index]) for each, index in zip(found, indices, strict=True)]
+    for row, chooser in enumerate(choosers):
+        chooser.note(tokens[row])
+        chooser.note_likely(found[row], indices[row])
     return tokens
+
+
+def _allowed(chooser: Chooser, best: Candidates) -> Candidates:
+    """The candidates that it asks for, without those that may not come."""
+    count = min(chooser.candidates or best.ids.size, best.ids.size)
+    if chooser.looks_back:  # they stand best first
+        count = min(count, int(np.count_nonzero(best.logits > FORBIDDEN)))
+    if count == 0:
+        raise RequestError("no token may come next: logit_bias or the answer's format forbids all")
+    return Candidates(best.ids[:count], best.logits[:count])
+
+
+def _biases(params: SamplingParams, tokenizer: "Tokenizer") -> dict[int, float]:
+    """By token; a bias for a text is one for each of its tokens."""
+    found: dict[int, float] = {}
+    for key, bias in params.logit_bias:
+        ids: Iterable[int]
+        if isinstance(key, str):
+            ids = tokenizer.encode(key, parse_special=True, add_bos=False)
+        else:
+            ids = [key]
+        for id in ids:
+            if not 0 <= id < tokenizer.vocab_size:
+                raise RequestError(
+                    f"logit_bias names token {id}; the model has 0 to {tokenizer.vocab_size - 1}"
+                )
+            found[id] = max(bias, float(MASKED))
+    if len(found) > MOST_BIASES:
+        raise RequestError(f"logit_bias names {len(found)} tokens; at most {MOST_BIASES} fit")
+    return found

@@ -29,7 +29,7 @@ def philox(counter: Counter, key: Key) -> Counter:
     return first, second, third, fourth
 
 
-def uniform(seed: int, position: int) -> float:
+def uniform(seed: int, position: int, stream: int = 0) -> float:
     """A number in [0, 1) of 24 bits, so that float32 holds it; `seed` has 64 bits."""
-    word = philox((position, 0, 0, 0), (seed & WORD, seed >> 32))[0]
+    word = philox((position, stream, 0, 0), (seed & WORD, seed >> 32))[0]
     return (word >> 8) * 2.0**-24

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llm.errors import NumericError
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import Weight
-from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import Sampler
 from llm.gpu.tape import Tape
@@ -96,13 +96,15 @@ class Executor(Protocol):
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""
 
-    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         """The k largest logits of one output row; k = 0 gives all of them. NumericError.
 
-        Penalties may be taken off in place: ask once a run with them.
+        Adjustments may be made in place: ask once a run with them.
         """
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
         """The k largest logits, k from 1 up, of as many of the first output rows. NumericError.
 
         As of `candidates`, but quicker.
@@ -167,13 +169,13 @@ def bucket(rows: int, limit: int, sizes: Sequence[int] = ROW_BUCKETS) -> int:
     return limit
 
 
-def largest(logits: Floats, k: int, penalties: Penalties | None) -> Candidates:
+def largest(logits: Floats, k: int, adjustments: Adjustments | None) -> Candidates:
     """The k largest of the logits (V,), all of them for k = 0. NumericError on NaN, infinity."""
     finite = np.isfinite(logits)
     if not finite.all():
         raise not_finite(f"{int((~finite).sum()):,} of {logits.size:,}")
-    if penalties is not None:
-        logits = penalties.apply(logits)
+    if adjustments is not None:
+        logits = adjustments.apply(logits)
     if 0 < k < logits.size:
         threshold = np.partition(logits, -k)[-k]
         chosen = np.flatnonzero(logits >= threshold)

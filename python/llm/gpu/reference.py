@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.memory import require_ram
 from llm.gpu.operations import (
     PAGE_CELLS,
@@ -34,7 +35,6 @@ from llm.gpu.operations import (
     Tensor,
     Weight,
 )
-from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
     FRAME_SECONDS,
@@ -136,11 +136,13 @@ class ReferenceExecutor:
         if tape.logits is not None:
             self._logits = self._view(tape.logits, outputs).copy()
 
-    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
-        return largest(self._logits[output], k, penalties)
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
+        return largest(self._logits[output], k, adjustments)
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
-        return [self.candidates(output, k, found) for output, found in enumerate(penalties)]
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
+        return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
 
     def decode(
         self,

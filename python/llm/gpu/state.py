@@ -1,11 +1,11 @@
 """Words of the small state buffer that tells kernels what this run is: shaders/include/state.glslh.
 
-The host writes it before a run, with NON_FINITE cleared, and the penalties where there are some;
+The host writes it before a run, with NON_FINITE cleared, and tokens to adjust where there are some;
 kernels write NON_FINITE and the picks.
 """
 
 MAX_ROWS = 512  # tokens of a run, and outputs of a run
-MAX_PENALTIES = 1024
+MAX_ADJUSTED = 1024  # tokens with a penalty or a bias
 MAX_PICKS = 256  # of a row
 ALL_PICKS = 2048  # of all rows, one after the other
 MAX_STOPS = 64
@@ -29,10 +29,11 @@ POSITIONS = TOKENS + MAX_ROWS  # position of each row
 OUTPUT_ROWS = POSITIONS + MAX_ROWS  # row of each output
 TABLES = OUTPUT_ROWS + MAX_ROWS  # of each row's sequence: a quad of the cache
 STOP_IDS = TABLES + MAX_ROWS
-PENALTIES = STOP_IDS + MAX_STOPS  # tokens to penalize
-PENALTY_IDS = PENALTIES + 1  # each at most once
-PENALTY_COUNTS = PENALTY_IDS + MAX_PENALTIES  # how often each was seen
-PICK_IDS = PENALTY_COUNTS + MAX_PENALTIES  # best first
+ADJUSTED = STOP_IDS + MAX_STOPS  # tokens to adjust
+ADJUSTED_IDS = ADJUSTED + 1  # each at most once
+REPEATS = ADJUSTED_IDS + MAX_ADJUSTED  # what divides the logit of each
+LOSSES = REPEATS + MAX_ADJUSTED  # what it then loses
+PICK_IDS = LOSSES + MAX_ADJUSTED  # best first
 PICK_VALUES = PICK_IDS + ALL_PICKS  # the bits of their logits
 STATE_WORDS = PICK_VALUES + ALL_PICKS
 

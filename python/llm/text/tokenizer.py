@@ -80,6 +80,10 @@ class Tokenizer:
                 due = ""
         return ids
 
+    def encode_more(self, text: str) -> list[int]:
+        """Token ids of text that goes on from other text: no leading space, nothing special."""
+        return [int(id) for id in self._processor.EncodeAsIds(without_surrogates(text))]
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` from its beginning, so without the leading space that `encode` adds.
 

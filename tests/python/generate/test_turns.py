@@ -161,12 +161,12 @@ def test_one_that_is_stopped_leaves_the_others_going() -> None:
 class Faulty(FakeModel):
     """The logits of sequence 1 are NaN where it sees a certain token."""
 
-    def candidates(self, k, penalties=None, output=-1):  # type: ignore[no-untyped-def]
+    def candidates(self, k, adjustments=None, output=-1):  # type: ignore[no-untyped-def]
         if output >= 0:
             raise NumericError("one of the rows is NaN")
         if 300 in self.latest:
             raise NumericError("its logits are NaN")
-        return super().candidates(k, penalties, output)
+        return super().candidates(k, adjustments, output)
 
     def _next_scores(self, sequence: int):  # type: ignore[no-untyped-def]
         self.latest = [300] if sequence == 1 and len(self.kv(1)) > 12 else []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from llm.errors import NumericError
-from llm.gpu.penalties import Penalties
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.program import Batch, Candidates, bucket, decode_by_runs, largest, until_stop
 from llm.gpu.sampler import GREEDY, Sampler
 
@@ -32,7 +32,7 @@ def test_a_tie_at_the_edge_keeps_the_lower_id() -> None:
 
 
 def test_penalties_come_first() -> None:
-    found = largest(LOGITS, 1, Penalties({1: 1, 2: 1}, repeat=10.0))
+    found = largest(LOGITS, 1, Adjustments({1: 1, 2: 1}, repeat=10.0))
     assert found.ids.tolist() == [4]
 
 
@@ -53,8 +53,8 @@ class Counting:
     def run(self, batch: Batch) -> None:
         self.runs.append(batch)
 
-    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
-        assert (output, penalties) == (0, None)
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
+        assert (output, adjustments) == (0, None)
         last = self.runs[-1].tokens[0]
         ids, logits = np.array([last + 1, last + 2]), np.array([0.5, 0.0], np.float32)
         return Candidates(ids[:k], logits[:k])

@@ -17,6 +17,7 @@ from llm.errors import DeviceError
 from llm.files.formats import FORMATS
 from llm.files.gguf import GgufFile
 from llm.gpu import state
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import usable_tiles
 from llm.gpu.device.memory import require_ram
@@ -24,25 +25,31 @@ from llm.gpu.device.paged_cache import PagedCache
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import upload_weights
+from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
-from llm.gpu.dispatch.lowering import Lowering, lower_penalize, lower_picks, scratch_floats
+from llm.gpu.dispatch.lowering import (
+    Lowering,
+    lower_picks,
+    mask_words,
+    scratch_floats,
+)
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
 from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.dispatch.requirements import check_weights
-from llm.gpu.dispatch.state_words import fill_penalties, fill_state
+from llm.gpu.dispatch.state_words import fill_state
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Operation, Tensor, Weight
-from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, time_dispatches
 from llm.gpu.program import (
     FRAME_SECONDS,
     LANE_BUCKETS,
     ROW_BUCKETS,
+    ROWS_APART,
     Batch,
     Candidates,
     Floats,
@@ -88,9 +95,12 @@ class DispatchExecutor:
         self._product_scratch = Scratch(
             -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
         )
+        end = self._product_scratch.start + self._product_scratch.size
+        masked_rows = min(program.max_outputs, ROWS_APART)
+        masks = Scratch(end, masked_rows * mask_words(program.vocabulary))
         self._paged = PagedCache(device, program.page_words, program.context)
         sizes = {
-            "the activations": (self._product_scratch.start + self._product_scratch.size) * WORD,
+            "the activations": (masks.start + masks.size) * WORD,
             "the state": state.STATE_WORDS * WORD,
             **{
                 f"weight buffer {shard}": words * WORD
@@ -110,6 +120,7 @@ class DispatchExecutor:
             self.close()
             raise
         self._work, self._state, *self._shards = self._buffers
+        self._adjuster = LogitAdjuster(device, self._work, self._state, masks, self._play)
         self._lane_addresses = self._find_addresses() if has_lanes(device) else None
         self._buckets = LANE_BUCKETS if self._lane_addresses else ROW_BUCKETS
         self._lowering = self._make_lowering()
@@ -118,7 +129,7 @@ class DispatchExecutor:
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
         self._logits: Tensor | None = None
-        self._state_bytes = device.staging(state.PENALTIES * WORD)
+        self._state_bytes = device.staging(state.ADJUSTED * WORD)
         self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
 
     @classmethod
@@ -193,24 +204,23 @@ class DispatchExecutor:
                 break
         return found
 
-    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         row = self._row(output)
         if k == 0 or k > state.MAX_PICKS:
-            return largest(self._read_floats(row)[0], k, penalties)
-        if penalties is not None and not penalties.changes_nothing:
-            self._penalize(row, penalties)
+            return largest(self._read_floats(row)[0], k, adjustments)
+        self._adjuster.adjust(row, [adjustments])
         table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
         self._device.play(table)
         return picks_of(self._read_state(), k)
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
-        rows = len(penalties)
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
+        rows = len(adjustments)
         if k > state.MAX_PICKS or rows * k > state.ALL_PICKS:
-            return [self.candidates(output, k, found) for output, found in enumerate(penalties)]
-        for output, found in enumerate(penalties):
-            if found is not None and not found.changes_nothing:
-                self._penalize(self._row(output), found)
+            return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
         logits = replace(self._row(0), rows=rows)
+        self._adjuster.adjust(logits, adjustments)
         key = (f"picks of {rows} rows", logits.offset, k)
         self._device.play(self._table(key, lambda: lower_picks(logits, k, self._scratch)))
         words = self._read_state()
@@ -368,18 +378,10 @@ class DispatchExecutor:
         """What a run is; and how a kernel that draws tokens itself draws them."""
         tables = [self._paged.table(sequence) for sequence in batch.sequences]
         fill_state(self._state_words, batch, tables or self._paged.table(0), sampler, stops)
-        self._device.write(self._state, 0, self._state_bytes, state.PENALTIES * WORD)
+        self._device.write(self._state, 0, self._state_bytes, state.ADJUSTED * WORD)
 
-    def _penalize(self, row: Tensor, penalties: Penalties) -> None:
-        count = len(penalties.counts)
-        if count > state.MAX_PENALTIES:
-            raise ValueError(f"{count} penalised tokens; at most {state.MAX_PENALTIES} fit")
-        size = (state.PICK_IDS - state.PENALTIES) * WORD  # flags that a run has set stay
-        data = self._device.staging(size)
-        fill_penalties(np.frombuffer(data.view(), np.uint32), penalties)
-        self._device.write(self._state, state.PENALTIES * WORD, data, size)
-        dispatch = lower_penalize(row, penalties)
-        self._device.play(self._device.table(self._rows_of([dispatch])))
+    def _play(self, dispatches: Iterable[Dispatch]) -> None:
+        self._device.play(self._device.table(self._rows_of(dispatches)))
 
     def _row(self, output: int) -> Tensor:
         if self._logits is None:

@@ -29,7 +29,6 @@ from llm.gpu.operations import (
     Tensor,
     Weight,
 )
-from llm.gpu.penalties import Penalties
 from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
@@ -207,18 +206,25 @@ def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
     return _chain(stages, logits, scratch.part(scratch.size, "a search"))
 
 
-def lower_penalize(logits: Tensor, penalties: Penalties) -> Dispatch:
-    """Takes the penalties that stand in the state off one row of logits."""
-    parameters = pack_params(
-        "penalize",
-        x=logits.offset,
-        vocabulary=logits.width,
-        repeat=penalties.repeat,
-        presence=penalties.presence,
-        frequency=penalties.frequency,
-    )
-    groups = launches.thread_groups("penalize", len(penalties.counts))
-    return Dispatch("penalize", parameters, groups, 0, (logits.region,), (logits.region,))
+def lower_adjust(logits: Tensor, count: int) -> Dispatch:
+    """What the state says of so many tokens is done to one row of logits."""
+    parameters = pack_params("adjust", x=logits.offset, vocabulary=logits.width)
+    groups = launches.thread_groups("adjust", count)
+    return Dispatch("adjust", parameters, groups, 0, (logits.region,), (logits.region,))
+
+
+def lower_mask(logits: Tensor, masks: Scratch) -> Dispatch:
+    """Hides the tokens of each row of logits whose bits in `masks`, row by row, are not set."""
+    vocabulary = logits.width
+    parameters = pack_params("mask", x=logits.offset, vocabulary=vocabulary, masks=masks.start)
+    groups = launches.thread_groups("mask", vocabulary, logits.rows)
+    bits = masks.part(logits.rows * mask_words(vocabulary), "the masks")
+    return Dispatch("mask", parameters, groups, 0, (logits.region, bits), (logits.region,))
+
+
+def mask_words(vocabulary: int) -> int:
+    """Of a row."""
+    return launches.ceil_div(vocabulary, 32)
 
 
 def _chain(stages: Sequence[SearchStage], logits: Tensor, lists: Region) -> list[Dispatch]:

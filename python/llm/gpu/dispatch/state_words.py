@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llm.gpu import state
-from llm.gpu.penalties import Penalties
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.program import Batch
 from llm.gpu.sampler import Sampler
 
@@ -20,7 +20,7 @@ def fill_state(
     sampler: Sampler,
     stops: Collection[int],
 ) -> None:
-    """Words of the state up to the penalties; `tables` of each row's sequence, or of all."""
+    """Words of the state up to the tokens to adjust; `tables` of each row's sequence, or of all."""
     rows = len(batch.tokens)
     words[: state.TOKENS] = 0  # flags and arrivals, too
     words[state.SHARPNESS : state.SHARPNESS + 6] = sampler.words()
@@ -34,10 +34,21 @@ def fill_state(
     words[state.OUTPUT_ROWS : state.OUTPUT_ROWS + len(batch.outputs)] = batch.outputs
 
 
-def fill_penalties(words: Words, penalties: Penalties) -> None:
-    """Words of the state from the penalties on, as many as there are."""
-    count = len(penalties.counts)
-    ids, counts = (at - state.PENALTIES for at in (state.PENALTY_IDS, state.PENALTY_COUNTS))
+def fill_adjusted(words: Words, adjustments: Adjustments) -> int:
+    """Words of the state from ADJUSTED on; returns how many tokens change.
+
+    Raises ValueError where they are too many: the caller's limits are wrong.
+    """
+    ids, repeats, losses = adjustments.terms()
+    count = ids.size
+    if count > state.MAX_ADJUSTED:
+        raise ValueError(f"{count} tokens to adjust; at most {state.MAX_ADJUSTED} fit")
     words[0] = count
-    words[ids : ids + count] = list(penalties.counts)
-    words[counts : counts + count] = list(penalties.counts.values())
+    for at, values in (
+        (state.ADJUSTED_IDS, ids.astype(np.uint32)),
+        (state.REPEATS, repeats.view(np.uint32)),
+        (state.LOSSES, losses.view(np.uint32)),
+    ):
+        start = at - state.ADJUSTED
+        words[start : start + count] = values
+    return count

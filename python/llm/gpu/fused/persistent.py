@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from llm.gpu import state
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.columns.passes import ColumnPass, Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
-from llm.gpu.penalties import Penalties
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import Sampler
@@ -54,19 +54,21 @@ class PersistentExecutor(FusedExecutor):
         else:
             super().run(batch)
 
-    def candidates(self, output: int, k: int, penalties: Penalties | None) -> Candidates:
-        is_plain = penalties is None or penalties.changes_nothing
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
+        is_plain = adjustments is None or adjustments.changes_nothing
         if self._has_pick and not self._is_settled and k == 1 and is_plain:
             try:
                 return self._read_tokens(1)
             except _GaveUpError:
                 self._fall_back()
         self._settle()
-        return super().candidates(output, k, penalties)
+        return super().candidates(output, k, adjustments)
 
-    def candidates_of_rows(self, k: int, penalties: Sequence[Penalties | None]) -> list[Candidates]:
+    def candidates_of_rows(
+        self, k: int, adjustments: Sequence[Adjustments | None]
+    ) -> list[Candidates]:
         self._settle()
-        return super().candidates_of_rows(k, penalties)
+        return super().candidates_of_rows(k, adjustments)
 
     def decode(
         self,

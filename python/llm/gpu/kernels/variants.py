@@ -156,11 +156,8 @@ KERNELS: dict[str, Kernel] = {
         {"gate": "I", "up": "I", "y": "I", "width": "I", "activation": "I"},
     ),
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
-    "penalize": Kernel(
-        "penalize.comp",
-        64,
-        {"x": "I", "vocabulary": "I", "repeat": "f", "presence": "f", "frequency": "f"},
-    ),
+    "adjust": Kernel("adjust.comp", 64, {"x": "I", "vocabulary": "I"}),
+    "mask": Kernel("mask.comp", 64, {"x": "I", "vocabulary": "I", "masks": "I"}),
     "argmax": Kernel(
         "argmax.comp",
         128,
