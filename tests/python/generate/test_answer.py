@@ -1,83 +1,16 @@
 """One answer, stepped by hand: what it says, why it ends, and what it computes."""
 
-import json
-import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.fake_model import BOS, TURN_END, FakeModel, says
+from support.answering import GREEDY, HOT, chat, raw, run, seat_at, steps_of, token_ids
+from support.fake_model import TURN_END, FakeModel, says
 
 from llm.errors import DeviceError
-from llm.generate.decoding import decode
-from llm.generate.events import ERROR, LENGTH, STOP, Ended, Event, Updated
-from llm.generate.request import AnswerOptions, Request, SamplingParams
-from llm.generate.seat import Seat
-from llm.text.answer_format import REGEX, AnswerFormat
+from llm.generate.request import SamplingParams
 
-GREEDY = SamplingParams(temperature=0.0)
-HOT = SamplingParams(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=3)
 WARM = SamplingParams(temperature=1.5, seed=3)
-
-
-def raw(prompt: str, sampling: SamplingParams = GREEDY, **options: Any) -> Request:
-    return Request(1, prompt, AnswerOptions(sampling, **options))
-
-
-def chat(*contents: str, **options: Any) -> Request:
-    roles = ("user", "assistant")
-    messages = tuple(
-        {"role": roles[index % 2], "content": content} for index, content in enumerate(contents)
-    )
-    return Request(1, messages, AnswerOptions(GREEDY, **options))
-
-
-def seat_at(model: Any) -> Seat:
-    return Seat(model, 1000)
-
-
-def steps_of(seat: Seat, request: Request, emit: Callable[[Event], None]) -> Iterator[None]:
-    """With the tokens that it wants, made at the next step."""
-    answering = seat.answer(request, emit)
-    step = partial(next, answering)
-    try:
-        while True:
-            wanted = step()
-            yield
-            found = decode([wanted], 1)[0] if wanted else None
-            is_fault = isinstance(found, Exception)
-            step = partial(answering.throw if is_fault else answering.send, found)  # type: ignore[arg-type]
-    except StopIteration:
-        return
-    finally:
-        answering.close()
-
-
-def run(seat: Seat, request: Request, steps: int | None = None) -> tuple[list[str], Ended]:
-    """The pieces that were not empty, and the end. After `steps` steps it is closed."""
-    events: list[Event] = []
-    answering = steps_of(seat, request, events.append)
-    if steps is None:
-        for _ in answering:
-            pass
-    else:
-        for _ in range(steps):
-            next(answering)
-        answering.close()
-    *updates, ended = events
-    assert isinstance(ended, Ended)
-    assert all(isinstance(update, Updated) for update in updates), "one end, and it is the last"
-    pieces = [update.text for update in updates if update.text]
-    assert "".join(pieces) == ended.text
-    return pieces, ended
-
-
-def token_ids(model: FakeModel, request: Request) -> list[int]:
-    events: list[Event] = []
-    for _ in steps_of(seat_at(model), request, events.append):
-        pass
-    return [e.token for e in events if isinstance(e, Updated) and e.token is not None]
 
 
 @pytest.mark.parametrize(
@@ -340,75 +273,3 @@ def test_counts_and_times() -> None:
     assert stats.decode_s > 0
     assert stats.prompt_tps == pytest.approx(6 / stats.prompt_s)
     assert stats.decode_tps == pytest.approx(2 / stats.decode_s)
-
-
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 3}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-BOOLEAN = AnswerFormat.choices(("true", "false"))
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("prompt", ["Hi", "Hello there, who are you?"])
-def test_an_answer_keeps_to_its_format(seed: int, prompt: str) -> None:
-    hot = SamplingParams(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=seed)
-    format = AnswerFormat.json_schema(PERSON)
-    seat = seat_at(FakeModel())
-    _, ended = run(seat, raw(prompt, hot, format=format, max_tokens=90))
-    if ended.reason == LENGTH:  # of an age without end
-        assert re.fullmatch(r'\{"name": ".{0,30}", "age": -?[0-9]+', ended.text)
-    else:
-        assert ended.reason == STOP
-        found = json.loads(ended.text)
-        assert list(found) == ["name", "age"]
-        assert isinstance(found["age"], int)
-
-
-def test_what_is_forced_is_computed_in_chunks() -> None:
-    model = FakeModel(chunk_size=8)
-    format = AnswerFormat(REGEX, "the only answer[.!]")
-    pieces, ended = run(seat_at(model), raw("Q", format=format))
-    assert ended.text in ("the only answer.", "the only answer!")
-    assert ended.reason == STOP
-    assert model.forwards == [(0, 2), (2, 8), (10, 7)]
-    assert model.kv() == [BOS, *b"Qthe only answer"]
-    assert ended.stats.generated_tokens == 16 == len(pieces)
-
-
-@pytest.mark.parametrize("most", [1, 5, 15, 16])
-def test_what_is_forced_counts(most: int) -> None:
-    format = AnswerFormat(REGEX, "the only answer[.]")
-    _, ended = run(seat_at(FakeModel()), raw("Q", format=format, max_tokens=most))
-    assert ended.text == "the only answer."[:most]
-    assert ended.reason == (STOP if most == 16 else LENGTH)
-
-
-def test_a_format_begins_anew_with_each_answer() -> None:
-    seat = seat_at(FakeModel())
-    for _ in range(3):
-        _, ended = run(seat, chat("Is it so?", format=BOOLEAN))
-        assert ended.text in ("true", "false")
-
-
-def test_a_wrong_format_ends_one_answer() -> None:
-    seat = seat_at(FakeModel())
-    _, ended = run(seat, raw("Q", format=AnswerFormat(REGEX, "(")))
-    assert (ended.reason, ended.text) == (ERROR, "")
-    assert "regex" in ended.error
-    assert run(seat, raw("Q", format=BOOLEAN))[1].reason == STOP
-
-
-def test_probabilities_come_with_each_token() -> None:
-    events: list[Event] = []
-    request = raw("Q", format=AnswerFormat(REGEX, "ab?c"), n_probs=2)
-    for _ in steps_of(seat_at(FakeModel()), request, events.append):
-        pass
-    updates = [event for event in events if isinstance(event, Updated)]
-    # the only one that may come; one of two; and where b came, c is not even drawn
-    assert [len(update.likely) for update in updates] == [2, 3, 1][: len(updates)]
-    for update in updates:
-        assert update.likely[0].token == update.token
-    assert sum(each.probability for each in updates[1].likely[1:]) == pytest.approx(1.0)

@@ -29,12 +29,7 @@ from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
-from llm.gpu.dispatch.lowering import (
-    Lowering,
-    lower_picks,
-    mask_words,
-    scratch_floats,
-)
+from llm.gpu.dispatch.lowering import Lowering, lower_picks, mask_words, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
