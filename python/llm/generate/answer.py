@@ -192,9 +192,12 @@ class Answer:
         while end < len(prompt):
             yield None
             known = self._sequence.keep_common(prompt)
-            chunk = prompt[known : known + self._model.chunk_size]
+            pace = self._model.pace
+            chunk = prompt[known : known + pace.rows(self._model.chunk_size)]
             end = known + len(chunk)
+            started = time.perf_counter()
             self._sequence.forward(chunk, want_logits=end == len(prompt))
+            pace.note_chunk(len(chunk), time.perf_counter() - started)
             computed += len(chunk)
             self._stats = replace(self._stats, cached_tokens=end - computed)
 

@@ -22,7 +22,7 @@ def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
     """
     model = wants[0].sequence.model
     if at_work == 1 or model.pace.prefers_turns(at_work):
-        most = max(1, model.ahead // at_work)
+        most = max(1, model.pace.tokens(model.ahead) // at_work)
         return [_timed(want, most) for want in wants]
     if len(wants) == 1:
         return [_found_alone(wants[0], 1)]

@@ -1,7 +1,9 @@
-"""How long a model takes for tokens of one sequence, and for one of each of several."""
+"""How long a model takes: for tokens of one sequence, for one of each of several, for prompts."""
 
 from collections import deque
 from statistics import median
+
+from llm.gpu.program import ROW_BUCKETS
 
 RECENT = 5  # times, whose median counts: some are slow, as where kernels are new or a cache grows
 ENOUGH = 3
@@ -14,13 +16,42 @@ class Pace:
     def __init__(self) -> None:
         self._tokens: deque[float] = deque(maxlen=RECENT)  # seconds, of a sequence alone
         self._runs: dict[int, deque[float]] = {}  # seconds of a token for each of so many
+        self._chunks: dict[int, deque[float]] = {}  # seconds of so many rows of a prompt
         self._turns = 0
+        self.limit: float | None = None  # seconds that a step should take at most
 
     def note_token(self, seconds: float) -> None:
         self._tokens.append(seconds)
 
     def note_run(self, count: int, seconds: float) -> None:
         self._runs.setdefault(count, deque(maxlen=RECENT)).append(seconds)
+
+    def note_chunk(self, rows: int, seconds: float) -> None:
+        self._chunks.setdefault(rows, deque(maxlen=RECENT)).append(seconds)
+
+    def tokens(self, most: int) -> int:
+        """How many tokens of a sequence to make at once, up to `most`, within the limit."""
+        if self.limit is None or not self._tokens:
+            return most if self.limit is None else 1
+        return max(1, min(most, int(self.limit / median(self._tokens))))
+
+    def rows(self, most: int) -> int:
+        """How many rows of a prompt to run at once, up to `most`, within the limit.
+
+        More rows than those known are tried where they would fit if each took as long.
+        """
+        if self.limit is None:
+            return most
+        fitting = 0
+        for rows in (size for size in (*ROW_BUCKETS, most) if size <= most):
+            times = self._chunks.get(rows)
+            if times is None:
+                expected = median(self._chunks[fitting]) * rows / fitting if fitting else 0.0
+                return rows if expected <= self.limit else fitting
+            if median(times) > self.limit:
+                return max(fitting, 1)
+            fitting = rows
+        return fitting
 
     def prefers_turns(self, count: int) -> bool:
         """Whether so many sequences should take turns; what is not known, or long ago, is tried."""

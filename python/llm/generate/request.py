@@ -122,12 +122,17 @@ class AnswerOptions:
     max_tokens: int = 0  # 0: as many as the context holds
     stop_words: tuple[str, ...] = ()
     context_policy: str = TRUNCATE  # where a conversation no longer fits
+    priority: int = 0  # of several prompts the one with the highest comes first
+    frame_seconds: float = 0.0  # of the GPU's time, that a frame leaves to answers; 0: all of it
     format: "AnswerFormat | None" = None  # that the answer must keep to
     n_probs: int = 0  # likeliest tokens to tell of at each place, with their probabilities
 
     def __post_init__(self) -> None:
         if self.max_tokens < 0:
             raise RequestError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
+        if not 0.0 <= self.frame_seconds < math.inf:
+            milliseconds = self.frame_seconds * 1000.0
+            raise RequestError(f"gpu_ms_per_frame is {milliseconds:g}; it must be 0 or more")
         if not 0 <= self.n_probs <= MOST_PROBS:
             raise RequestError(f"n_probs is {self.n_probs}; it must be from 0 to {MOST_PROBS}")
         if self.context_policy not in CONTEXT_POLICIES:

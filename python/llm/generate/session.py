@@ -43,6 +43,7 @@ class Session:
         self._job: LoadSpec | Request | None = None  # the one that `_steps` belongs to
         self._steps: Steps | None = None
         self.wanted: Wanted | None = None  # tokens, without which it takes no step
+        self.skipped = 0  # times that another was preferred, since its last step
 
     @property
     def has_work(self) -> bool:
@@ -52,6 +53,23 @@ class Session:
     def is_ready(self) -> bool:
         """Whether it can take a step."""
         return self.has_work and self.wanted is None
+
+    @property
+    def priority(self) -> int:
+        """Of the request that runs, or comes next."""
+        request = self._request
+        return 0 if request is None else request.options.priority
+
+    @property
+    def frame_seconds(self) -> float:
+        """Of the GPU's time that its request may take a frame; 0: without a limit."""
+        request = self._request
+        return 0.0 if request is None else request.options.frame_seconds
+
+    @property
+    def _request(self) -> Request | None:
+        job = self._job or (self._queue[0] if self._queue else None)
+        return job if isinstance(job, Request) else None
 
     @property
     def model(self) -> "Model | None":

@@ -17,7 +17,7 @@ def take_turn(sessions: list[Session], guarded: Guard) -> None:
 
     `guarded` calls what must not take the others down. Sessions are put in another order.
     """
-    ready = next((session for session in sessions if session.is_ready), None)
+    ready = _next_ready(sessions)
     waiting = [session for session in sessions if session.wanted is not None]
     while waiting:
         model = waiting[0].model
@@ -29,6 +29,17 @@ def take_turn(sessions: list[Session], guarded: Guard) -> None:
         sessions.remove(ready)
         sessions.append(ready)  # to the end, so that the others come first
         guarded(ready.step)
+
+
+def _next_ready(sessions: list[Session]) -> Session | None:
+    """The one of the highest priority, which grows with each turn that another is preferred."""
+    ready = [session for session in sessions if session.is_ready]
+    if not ready:
+        return None
+    chosen = max(ready, key=lambda session: session.priority + session.skipped)
+    for session in ready:
+        session.skipped = 0 if session is chosen else session.skipped + 1
+    return chosen
 
 
 def _give_tokens(sessions: list[Session], at_work: int, guarded: Guard) -> None:

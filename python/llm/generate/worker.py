@@ -6,11 +6,13 @@ with nothing to do it sleeps. Sessions take turns: see turns.py.
 
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from llm.generate.events import Event
+from llm.generate.frame_budget import FrameBudget
 from llm.generate.library import LoadModel, ModelLibrary
 from llm.generate.session import Session
 from llm.generate.turns import take_turn
@@ -19,6 +21,9 @@ THREAD_NAME = "llm-worker"
 
 # Seconds. How long another thread, drawing frames, may have to wait while Python runs here.
 SWITCH_INTERVAL = 0.0005
+
+# Seconds after which a spent budget is renewed where no frame comes, as in a window that is hidden.
+FRAME_PATIENCE = 0.1
 
 Command = Callable[[], None]
 
@@ -30,6 +35,7 @@ class Worker:
         self._release = release
         self._commands: SimpleQueue[Command | None] = SimpleQueue()  # None: stop
         self._sessions: list[Session] = []  # the worker thread's own
+        self._budget = FrameBudget()
         self._stopped = False
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A daemon, so that a process whose shutdown hook never ran can still exit.
@@ -53,6 +59,10 @@ class Worker:
         """Cancels what the session does, frees its model and drops it."""
         self.post(lambda: self._drop(session))
 
+    def begin_frame(self, number: int) -> None:
+        """A frame of the game brings time to those whose GPU time is limited."""
+        self.post(lambda: self._budget.begin_frame(number))
+
     def stop(self) -> None:
         """Cancels everything, frees it on its own thread and waits for that. Twice is harmless."""
         if not self._stopped:
@@ -63,17 +73,31 @@ class Worker:
     def _run(self) -> None:
         try:
             while self._obey_commands():
-                take_turn(self._sessions, _guarded)
+                self._take_turn()
         finally:
             while self._sessions:
                 self._drop(self._sessions[0])
             self._release()
 
+    def _take_turn(self) -> None:
+        at_work = [session for session in self._sessions if session.has_work]
+        limits = [session.frame_seconds for session in at_work if session.frame_seconds > 0.0]
+        self._budget.limit = min(limits, default=None)
+        for session in at_work:
+            if session.model is not None:
+                session.model.pace.limit = self._budget.limit
+        started = time.perf_counter()
+        take_turn(self._sessions, _guarded)
+        self._budget.spend(time.perf_counter() - started)
+
     def _obey_commands(self) -> bool:
         """Runs what was posted, first waiting for it when there is nothing else to do."""
         is_idle = not any(session.has_work for session in self._sessions)
-        while is_idle or not self._commands.empty():
-            command = self._commands.get()
+        while is_idle or self._budget.is_spent or not self._commands.empty():
+            try:
+                command = self._commands.get(timeout=None if is_idle else FRAME_PATIENCE)
+            except Empty:
+                command = self._budget.begin_frame
             if command is None:
                 return False
             _guarded(command)

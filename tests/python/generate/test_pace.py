@@ -49,3 +49,45 @@ def test_turns_are_given_up_where_runs_have_become_quicker() -> None:
             runs += 1
             pace.note_run(2, 1.5)
     assert runs > 7 * TRIES - 10
+
+
+def test_without_a_limit_steps_are_as_long_as_may_be() -> None:
+    pace = Pace()
+    pace.note_token(1.0)
+    pace.note_chunk(8, 100.0)
+    assert pace.tokens(64) == 64
+    assert pace.rows(256) == 256
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0.5, 1), (2.0, 2), (7.9, 7), (1000.0, 64)])
+def test_tokens_within_a_limit(limit: float, expected: int) -> None:
+    pace = Pace()
+    pace.limit = limit
+    assert pace.tokens(64) == 1, "what is not known is tried with one"
+    pace.note_token(1.0)
+    assert pace.tokens(64) == expected
+
+
+@pytest.mark.parametrize("seconds_a_row", [0.001, 0.01, 0.3])
+@pytest.mark.parametrize("most", [256, 100, 20])
+def test_rows_grow_into_a_limit(seconds_a_row: float, most: int) -> None:
+    pace = Pace()
+    pace.limit = 0.2
+    seen = []
+    for _ in range(20):
+        seen.append(pace.rows(most))
+        pace.note_chunk(seen[-1], seen[-1] * seconds_a_row)
+    assert seen[0] == 1
+    assert max(seen) * seconds_a_row <= max(0.2, seconds_a_row)
+    larger = [rows for rows in (1, 8, 16, 32, 128, 256, most) if seen[-1] < rows <= most]
+    assert not larger or min(larger) * seconds_a_row > 0.2, "no larger one would have fitted"
+
+
+def test_rows_that_turn_out_slow_are_left() -> None:
+    pace = Pace()
+    pace.limit = 0.1
+    pace.note_chunk(1, 0.01)
+    pace.note_chunk(8, 0.02)
+    assert pace.rows(256) == 16
+    pace.note_chunk(16, 0.5)
+    assert pace.rows(256) == 8

@@ -203,3 +203,40 @@ def test_a_model_without_room_for_another_node() -> None:
         session.step()
     assert "64 nodes use fake already" in str(events[-1])
     assert model.is_closed
+
+
+def first_steps(priorities: list[int], turns: int) -> list[int]:
+    """Which session began a chunk of its prompt, turn by turn."""
+    table = Table(FakeModel(chunk_size=1, context_length=1024), len(priorities))
+    for number, priority in enumerate(priorities):
+        options = AnswerOptions(SAMPLINGS[0], max_tokens=1, priority=priority)
+        prompt = chr(ord("a") + number) * 60  # none begins as another does
+        table.sessions[number].answer(Request(1, prompt, options))
+    found = []
+    for _ in range(turns):
+        before = [session.skipped for session in table.sessions]
+        table.turn()
+        found.append(
+            next(
+                number
+                for number, session in enumerate(table.sessions)
+                if session.skipped <= before[number] and session.skipped == 0
+            )
+        )
+    return found
+
+
+def test_prompts_of_a_higher_priority_come_first() -> None:
+    assert set(first_steps([0, 50, 0], 40)) == {1}
+
+
+def test_none_starves() -> None:
+    found = first_steps([0, 5, 0], 60)
+    assert found.count(1) > 40
+    assert {found.count(0), found.count(2)} <= {6, 7, 8, 9, 10}
+
+
+def test_equals_take_turns() -> None:
+    found = first_steps([3, 3, 3], 9)
+    assert sorted(found[:3]) == [0, 1, 2]
+    assert found == found[:3] * 3

@@ -216,3 +216,23 @@ def test_updates_arrive_before_the_end(start: Workers) -> None:
     while not kinds or kinds[-1] is not Ended:
         kinds.append(type(listener.queue.get(timeout=PATIENCE)))
     assert kinds == [Updated, Updated, Updated, Ended]
+
+
+def test_answers_keep_to_the_time_of_frames(start: Workers) -> None:
+    """Each forward takes 10 ms and a frame leaves 5: every second frame has one."""
+    loader = FakeLoader(lambda: FakeModel(before_forward=lambda _: time.sleep(0.01)))
+    listener = Listener(start(loader))
+    listener.load()
+    listener.until(Loaded)
+    options = AnswerOptions(OPTIONS.sampling, max_tokens=30, frame_seconds=0.005)
+    listener.worker.post(partial(listener.session.answer, Request(1, "Hi", options)))
+    listener.until(Updated)
+    [model] = loader.loaded
+    before, started = len(model.forwards), time.perf_counter()
+    for frame in range(20):
+        time.sleep(0.016)
+        listener.worker.begin_frame(frame)
+    made = len(model.forwards) - before
+    frames = (time.perf_counter() - started) / 0.016
+    assert 4 <= made <= 0.75 * frames
+    listener.until(Ended)  # without frames it goes on, slowly
