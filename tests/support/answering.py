@@ -67,8 +67,14 @@ def run(seat: Seat, request: Request, steps: int | None = None) -> tuple[list[st
     return pieces, ended
 
 
-def token_ids(model: FakeModel, request: Request) -> list[int]:
+def run_events(seat: Seat, request: Request) -> list[Event]:
+    """All of them, to the end."""
     events: list[Event] = []
-    for _ in steps_of(seat_at(model), request, events.append):
+    for _ in steps_of(seat, request, events.append):
         pass
+    return events
+
+
+def token_ids(model: FakeModel, request: Request) -> list[int]:
+    events = run_events(seat_at(model), request)
     return [e.token for e in events if isinstance(e, Updated) and e.token is not None]

@@ -3,9 +3,9 @@
 from support.fake_model import FakeLoader, FakeModel, says
 from support.manual_worker import ManualWorker
 
-from llm.generate.client import Asked, Client, new_request_id
+from llm.generate.client import Client, new_request_id
 from llm.generate.events import Ended, Event
-from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 
 SPEC = LoadSpec("fake.gguf", "reference", 128)
 OPTIONS = AnswerOptions(SamplingParams(temperature=0.0))

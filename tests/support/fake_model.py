@@ -21,7 +21,10 @@ from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.program import Candidates
 from llm.gpu.sampler import Sampler
+from llm.text.chat_format import Prompt
 from llm.text.grammar import GrammarCompiler
+from llm.text.messages import Message
+from llm.text.reply_style import ReplyStyle
 
 BOS, END = 256, 257
 VOCABULARY = 258
@@ -62,12 +65,24 @@ class FakeTokenizer:
 
 
 class FakeChatFormat:
+    opens_thinking = False  # in each prompt
     source = "fallback"
     stop_words = (TURN_END,)
 
-    def encode(self, messages: Sequence[dict[str, str]]) -> list[int]:
+    reply_style = ReplyStyle.of_template("<think> </think>")
+    short_style = ReplyStyle(thinking=(("<", "</think>"),))  # opened by one token
+    thinking_openers: frozenset[int] = frozenset()
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[object] = (),
+        allow_thinking: bool = True,
+    ) -> Prompt:
         lines = [f"{message['role']}: {message['content']}\n" for message in messages]
-        return FakeTokenizer().encode("".join(lines) + "assistant: ")
+        text = "".join(lines) + "assistant: " + "<think>" * self.opens_thinking
+        return Prompt(FakeTokenizer().encode(text), is_thinking=self.opens_thinking)
 
 
 class FixedPace(Pace):

@@ -28,12 +28,13 @@ from llm.generate.events import (
 from llm.generate.request import Request
 from llm.generate.sampling import Chooser
 from llm.generate.sequence import CachedSequence
-from llm.generate.transcript import Transcript
+from llm.generate.transcript import Piece, Transcript
 from llm.generate.truncation import STOP as POLICY_STOP
 from llm.generate.truncation import TRUNCATE, drop_turns, wanted_room
+from llm.text.reply import ReplyParser
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Answer:
         request: Request,
         emit: Callable[[Event], None],
     ) -> None:
-        is_chat = not isinstance(request.prompt, str)
+        self._is_chat = not isinstance(request.prompt, str)
         model = sequence.model
         self._model = model
         self._sequence = sequence
@@ -67,12 +68,8 @@ class Answer:
         self._request = request
         self._emit = emit
         # Without a template a chat format ends turns by words of its own: to the caller, a "stop".
-        self._turn_ends = model.chat_format.stop_words if is_chat else ()
-        self._transcript = Transcript(
-            model.tokenizer,
-            (*request.options.stop_words, *self._turn_ends),
-            strip_start=is_chat,
-        )
+        self._turn_ends = model.chat_format.stop_words if self._is_chat else ()
+        self._transcript = self._begin_transcript(is_thinking=False)
         self._stats = AnswerStats(thread=current_thread().name)
 
     def run(self) -> Steps:
@@ -91,8 +88,10 @@ class Answer:
             details = traceback.format_exc()
         finally:
             self._sequence.is_busy = False
-            if rest := self._transcript.finish():
-                self._emit(Updated(self._request.id, rest, self._stats))
+            rest = self._transcript.finish()
+            if rest != Piece():
+                update = Updated(self._request.id, rest.text, self._stats, reasoning=rest.reasoning)
+                self._emit(update)
             self._emit(
                 Ended(
                     self._request.id,
@@ -101,6 +100,9 @@ class Answer:
                     self._stats,
                     error,
                     details,
+                    self._transcript.reasoning,
+                    self._transcript.calls,
+                    self._transcript.faults,
                 )
             )
 
@@ -140,7 +142,10 @@ class Answer:
                 decode_s=now - first_token_at,
             )
             likely = chooser.likely.popleft() if chooser.likely else ()
-            self._emit(Updated(self._request.id, piece, self._stats, token, likely))
+            self._emit(
+                Updated(self._request.id, piece.text, self._stats, token, piece.reasoning, likely)
+            )
+            chooser.is_free = chooser.is_free and self._transcript.is_thinking
             if self._transcript.stop_word is not None:
                 return STOP if self._transcript.stop_word in self._turn_ends else STOP_WORD
             if not made and chooser.matcher is not None and chooser.matcher.is_complete:
@@ -159,7 +164,19 @@ class Answer:
         format = options.format
         matcher = None if format is None else self._model.grammars.matcher(format)
         tokenizer = self._model.tokenizer
-        return Chooser(options.sampling, tokenizer, prompt, matcher, options.n_probs)
+        chooser = Chooser(options.sampling, tokenizer, prompt, matcher, options.n_probs)
+        chooser.is_free = self._transcript.is_thinking
+        if self._is_chat and options.allow_thinking and not chooser.is_free:
+            chooser.openers = self._model.chat_format.thinking_openers
+        return chooser
+
+    def _begin_transcript(self, *, is_thinking: bool) -> Transcript:
+        options, style = self._request.options, self._model.chat_format.reply_style
+        has_tools = bool(options.tools)
+        parser = ReplyParser(style, is_thinking=is_thinking, has_tools=has_tools)
+        stop_words = (*options.stop_words, *self._turn_ends)
+        tokenizer = self._model.tokenizer
+        return Transcript(tokenizer, stop_words, parser if self._is_chat else None)
 
     def _encode_prompt(self) -> list[int]:
         prompt = self._request.prompt
@@ -167,20 +184,33 @@ class Answer:
             # Raw prompts are written by the author, markers included.
             ids = self._model.tokenizer.encode(prompt, parse_special=True)
         else:
-            ids = self._encode_messages(prompt)
+            ids, is_thinking = self._encode_messages(prompt)
+            self._transcript = self._begin_transcript(is_thinking=is_thinking)
         if not ids:
             raise RequestError("the prompt is empty: it has no tokens")
         return ids
 
-    def _encode_messages(self, messages: "Sequence[Message]") -> list[int]:
-        options, encode = self._request.options, self._model.chat_format.encode
+    def _encode_messages(self, messages: "Sequence[Message]") -> tuple[list[int], bool]:
+        """The ids, and whether they end within a block of reasoning."""
+        options = self._request.options
+        tools = [tool.schema() for tool in options.tools]
+        is_thinking = False
+
+        def encode(messages: "Sequence[Message]") -> list[int]:
+            nonlocal is_thinking
+            prompt = self._model.chat_format.encode(
+                messages, tools=tools, allow_thinking=options.allow_thinking
+            )
+            is_thinking = prompt.is_thinking
+            return prompt.ids
+
         if options.context_policy != TRUNCATE:
-            return encode(messages)
+            return encode(messages), is_thinking
         room = wanted_room(self._context_length, options.max_tokens)
         ids, dropped = drop_turns(messages, encode, self._context_length, room)
         if dropped and len(ids) < self._context_length:  # else it is an error, and all stays
             self._emit(Truncated(self._request.id, dropped))
-        return ids
+        return ids, is_thinking
 
     def _prefill(self, prompt: list[int]) -> Steps:
         """Leaves the logits of the prompt's last token in the model.

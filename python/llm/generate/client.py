@@ -5,13 +5,13 @@ Runs on one thread, in Godot the main one, never waits for the worker and never 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
-from llm.generate.conversation import ROLES, Conversation
+from llm.generate.conversation import ASKING_ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
     ERROR,
@@ -22,15 +22,17 @@ from llm.generate.events import (
     Loaded,
     LoadFailed,
     ModelInfo,
+    ToolsCalled,
     Truncated,
     Updated,
 )
-from llm.generate.request import AnswerOptions, LoadSpec, Request
+from llm.generate.request import AnswerOptions, Asked, LoadSpec, Request
+from llm.generate.running import Running
 from llm.generate.session import Session
 from llm.generate.worker import Worker
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 _request_ids = count(1)
 
@@ -43,30 +45,6 @@ def new_request_id() -> int:
 REJECT, QUEUE, REPLACE = BUSY_POLICIES = ("reject", "queue", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be asked. `question` is None for a raw prompt, which the history does not keep."""
-
-    id: int
-    question: str | None
-    prompt: str  # raw; or the system prompt of a question
-    spec: LoadSpec
-    options: AnswerOptions
-    role: str = "user"  # that asks
-    is_again: bool = False  # in place of the latest turn
-
-
-@dataclass(slots=True)
-class _Running:
-    """The request that was accepted and has not ended."""
-
-    id: int
-    question: str | None  # None: a raw completion, which the history does not keep
-    role: str = "user"
-    is_again: bool = False
-    text: str = ""
-
-
 class Client:
     """One request at a time; what happens to others meanwhile, each of them says."""
 
@@ -77,13 +55,14 @@ class Client:
         self._arrived: deque[Event] = deque()  # the worker appends
         self._ready: deque[Event] = deque()  # taken note of, to be given out
         self._spec: LoadSpec | None = None  # loaded, or being loaded
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._waiting: deque[Asked] = deque()
         self.conversation = Conversation()
         self.info: ModelInfo | None = None  # of the loaded model
         self.load_error = ""  # of the latest load, if that failed
         self.stats = AnswerStats()  # of the running answer, or the latest
         self.token_ids: list[int] = []  # of the running answer, or the latest
+        self.reasoning = ""  # that came before or within it
 
     @property
     def is_answering(self) -> bool:
@@ -112,8 +91,9 @@ class Client:
         text = asked.prompt if asked.question is None else asked.question.strip()
         if not text:
             raise RequestError("the prompt is empty")
-        if asked.role not in ROLES:
-            raise RequestError(f"role is '{asked.role}'; it must be one of {', '.join(ROLES)}")
+        if asked.role not in ASKING_ROLES:
+            known = ", ".join(ASKING_ROLES)
+            raise RequestError(f"role is '{asked.role}'; it must be one of {known}")
         if busy_policy not in BUSY_POLICIES:
             known = ", ".join(BUSY_POLICIES)
             raise RequestError(f"busy_policy is '{busy_policy}'; there are {known}")
@@ -139,7 +119,7 @@ class Client:
             self._post(partial(Session.cancel, request_id=self._running.id))
             self._absorb()
         if self._running is not None:  # its end may just have arrived by itself
-            self._take(Ended(self._running.id, CANCELLED, self._running.text, self.stats))
+            self._take(self._running.cancelled(self.stats))
         self._ready += [Ended(asked.id, CANCELLED, "") for asked in waiting]
 
     def ask_again(
@@ -153,6 +133,17 @@ class Client:
         turn = self.conversation.latest_question()
         question, role = turn["content"], turn["role"]
         self._start(Asked(request_id, question, system_prompt, spec, options, role, is_again=True))
+
+    def give_result(self, request_id: int, index: int, text: str) -> None:
+        """What a tool that was called returned; nothing where the request is over.
+
+        With the last of a round the model goes on.
+        """
+        running = self._running
+        if running is None or running.id != request_id:
+            return
+        running.give(index, text)
+        self._go_on(running)
 
     def edit_message(self, index: int, content: str) -> None:
         """Puts another text in a message's place. Raises RequestError."""
@@ -207,17 +198,32 @@ class Client:
         """RequestError where the worker takes nothing more."""
         if asked.spec != self._spec:
             self._load_new(asked.spec)
+        running = Running(asked)
+        self._post_request(running)
+        self._running = running
+        self.stats = AnswerStats()
+        self.token_ids = []
+        self.reasoning = ""
+
+    def _go_on(self, running: Running) -> None:
+        """With another round, if all results of the latest are there."""
+        if running.take_results():
+            try:
+                self._post_request(running)
+            except RequestError as problem:
+                self._arrived.append(Ended(running.id, ERROR, "", error=str(problem)))
+
+    def _post_request(self, running: Running) -> None:
+        """RequestError where the worker takes nothing more."""
+        asked = running.asked
         prompt: str | tuple[Message, ...] = asked.prompt
         if asked.question is not None:
             prompt = self.conversation.asking(
-                asked.question, asked.prompt, asked.role, is_again=asked.is_again
+                running.messages, asked.prompt, is_again=asked.is_again
             )
         request = Request(asked.id, prompt, asked.options)
         if not self._post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
-        self._running = _Running(asked.id, asked.question, asked.role, asked.is_again)
-        self.stats = AnswerStats()
-        self.token_ids = []
 
     def _start_next(self) -> None:
         while self._waiting and self._running is None:
@@ -235,7 +241,7 @@ class Client:
 
     def _cancel_unkept(self) -> None:
         if self._running is not None:
-            self._running.question = None
+            self._running.is_kept = False
             self.cancel()
 
     def _post(self, command: Callable[[Session], None]) -> bool:
@@ -258,26 +264,34 @@ class Client:
             case Truncated() | Updated() | Ended():
                 if self._running is None or event.id != self._running.id:
                     return  # it was cancelled, so for the client it has ended
-                self._take_answer(event, self._running)
+                event = self._take_answer(event, self._running)
         self._ready.append(event)
         self._start_next()
 
-    def _take_answer(self, event: Truncated | Updated | Ended, running: _Running) -> None:
+    def _take_answer(
+        self, event: Truncated | Updated | Ended, running: Running
+    ) -> Truncated | Updated | Ended | ToolsCalled:
+        """What is given out in the place of the event."""
         if isinstance(event, Truncated):
             self.conversation.drop_oldest(event.dropped)
-            return
+            return event
         self.stats = event.stats
         if isinstance(event, Updated):
-            running.text += event.text
+            running.note(event)
+            self.reasoning += event.reasoning
             if event.token is not None:
                 self.token_ids.append(event.token)
-            return
+            return event
+        if running.wants_tools(event):
+            if running.rounds_left > 0:
+                running.begin_round(event)
+                self._go_on(running)
+                return ToolsCalled(running.id, event.calls, event.faults)
+            rounds = running.asked.options.max_tool_rounds
+            error = f"the model called tools in more than {rounds} rounds; see max_tool_rounds"
+            event = replace(event, reason=ERROR, error=error)
         self._running = None
-        if running.question is not None:
-            self.conversation.end_turn(
-                running.question,
-                event.text,
-                event.reason,
-                running.role,
-                is_again=running.is_again,
-            )
+        if running.is_kept:
+            asked = running.asked
+            self.conversation.end_turn(running.whole(event), event.reason, is_again=asked.is_again)
+        return replace(event, text=running.text)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llm.text.tokenizer import Tokenizer
+    from llm.text.tool_calls import ToolCall
 
 # Why a request ended. Every accepted request ends exactly once, with one of these.
 STOP = "stop"  # the model ended its turn
@@ -100,6 +101,7 @@ class Updated:
     text: str  # the new piece; empty while a stop word or half a character is held back
     stats: AnswerStats
     token: int | None = None  # None: text that had been held back, at the end
+    reasoning: str = ""  # the new piece of what the model thinks
     likely: tuple[Likely, ...] = ()  # the token, then the likeliest, where they were asked for
 
 
@@ -111,6 +113,27 @@ class Ended:
     stats: AnswerStats = AnswerStats()
     error: str = ""  # one line
     details: str = ""
+    reasoning: str = ""  # all of what the model thought
+    calls: "tuple[ToolCall, ...]" = ()  # of tools, which the model waits for
+    faults: tuple[str, ...] = ()  # of calls that cannot be read, in words for the model
 
 
-Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Truncated | Updated | Ended
+@dataclass(frozen=True, slots=True)
+class ToolsCalled:
+    """The request goes on when each of the calls, by its number, has been given its result."""
+
+    id: int
+    calls: "tuple[ToolCall, ...]"
+    faults: tuple[str, ...] = ()  # of others, which cannot be read and have gone back
+
+
+Event = (
+    LoadProgressed
+    | Loaded
+    | ExecutorChanged
+    | LoadFailed
+    | Truncated
+    | Updated
+    | Ended
+    | ToolsCalled
+)

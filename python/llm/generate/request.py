@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
+from llm.generate.tools import Tool
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
 
 if TYPE_CHECKING:
     from llm.text.answer_format import AnswerFormat
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 RANDOM_SEED = -1
 MOST_PROBS = 100
@@ -124,10 +125,20 @@ class AnswerOptions:
     context_policy: str = TRUNCATE  # where a conversation no longer fits
     priority: int = 0  # of several prompts the one with the highest comes first
     frame_seconds: float = 0.0  # of the GPU's time, that a frame leaves to answers; 0: all of it
+    allow_thinking: bool = True  # before the answer, where the model does
+    tools: tuple[Tool, ...] = ()  # that the model may call
+    max_tool_rounds: int = 8  # how often it may, in one request
     format: "AnswerFormat | None" = None  # that the answer must keep to
     n_probs: int = 0  # likeliest tokens to tell of at each place, with their probabilities
 
     def __post_init__(self) -> None:
+        if self.tools and self.format is not None:
+            raise RequestError(
+                f"there are tools and a {self.format.kind}; an answer that has a format calls no "
+                "tool, so set one of them only"
+            )
+        if self.max_tool_rounds < 0:
+            raise RequestError(f"max_tool_rounds is {self.max_tool_rounds}; it must be 0 or more")
         if self.max_tokens < 0:
             raise RequestError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
         if not 0.0 <= self.frame_seconds < math.inf:
@@ -138,6 +149,19 @@ class AnswerOptions:
         if self.context_policy not in CONTEXT_POLICIES:
             known = ", ".join(CONTEXT_POLICIES)
             raise RequestError(f"context_policy is '{self.context_policy}'; there are {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be asked. `question` is None for a raw prompt, which the history does not keep."""
+
+    id: int
+    question: str | None
+    prompt: str  # raw; or the system prompt of a question
+    spec: LoadSpec
+    options: AnswerOptions
+    role: str = "user"  # that asks
+    is_again: bool = False  # in place of the latest turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llm.errors import RequestError
 from llm.generate.events import Likely
@@ -54,6 +55,8 @@ class Chooser:
         self._surprise = 2.0 * params.mirostat_tau
         self._n_probs = n_probs
         self.matcher = matcher
+        self.is_free = False  # while the model thinks, anything may come
+        self.openers: frozenset[int] = frozenset()  # tokens that may begin that, and nothing else
         self.likely: deque[tuple[Likely, ...]] = deque()  # of each token chosen, where asked for
 
     @property
@@ -97,12 +100,17 @@ class Chooser:
         self._seen.note(token)
         if self._runs is not None:
             self._runs.note(token)
-        if self.matcher is not None:
+        if token in self.openers:
+            self.is_free = True
+        elif self.matcher is not None and not self.is_free:
             self.matcher.accept(token)
+        self.openers = frozenset()
 
     def forced(self, most: int) -> list[int]:
         """Tokens that follow the chosen one, as nothing else may; they count as chosen."""
-        found = [] if self.matcher is None else self.matcher.forced()[: max(most, 0)]
+        if self.matcher is None or self.is_free:
+            return []
+        found = self.matcher.forced()[: max(most, 0)]
         for token in found:
             self.note(token)
             if self._n_probs > 0:
@@ -138,9 +146,17 @@ class Chooser:
             presence=params.presence_penalty,
             frequency=params.frequency_penalty,
             biases=biases,
-            mask=None if self.matcher is None else self.matcher.mask(),
+            mask=self._mask(),
         )
         return None if found.changes_nothing else found
+
+    def _mask(self) -> NDArray[np.uint32] | None:
+        if self.matcher is None or self.is_free:
+            return None
+        words = self.matcher.mask()
+        for token in self.openers:
+            words[token // 32] |= np.uint32(1 << token % 32)
+        return words
 
     def draw(self, found: Candidates, position: int) -> int:
         """The index among the candidates, where the draw is not plain."""

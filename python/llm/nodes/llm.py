@@ -21,7 +21,7 @@ from godot import (
     signal,
 )
 from llm.errors import RequestError
-from llm.generate.client import Asked, Client, new_request_id
+from llm.generate.client import Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
     ERROR,
@@ -33,7 +33,7 @@ from llm.generate.events import (
     Truncated,
     Updated,
 )
-from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 from llm.nodes.awaited import AwaitedEnds
 from llm.nodes.shared_worker import shared_worker
 from llm.nodes.stats import stats_of

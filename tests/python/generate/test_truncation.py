@@ -7,10 +7,10 @@ from support.fake_model import FakeLoader, FakeModel, says
 from support.manual_worker import ManualWorker
 
 from llm.errors import RequestError
-from llm.generate.client import Asked, Client, new_request_id
+from llm.generate.client import Client, new_request_id
 from llm.generate.conversation import Conversation
 from llm.generate.events import Ended, Truncated
-from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 from llm.generate.truncation import drop_turns, wanted_room
 
 GREEDY = SamplingParams(temperature=0.0)

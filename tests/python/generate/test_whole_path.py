@@ -8,10 +8,10 @@ import pytest
 from support.manual_worker import ManualWorker
 from support.tiny_gemma import CONTEXT, WIDTH, write_tiny_gemma
 
-from llm.generate.client import Asked, Client, new_request_id
+from llm.generate.client import Client, new_request_id
 from llm.generate.events import Ended, Event
 from llm.generate.model import load_model
-from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
+from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 
 GREEDY = SamplingParams(temperature=0.0)
 HOT = SamplingParams(temperature=1.2, top_k=0, top_p=1.0, min_p=0.0, seed=11)
