@@ -21,6 +21,7 @@ from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.penalties import Penalties
 from llm.gpu.program import Candidates
 from llm.gpu.sampler import Sampler
+from llm.text.chat_format import Prompt
 
 BOS, END = 256, 257
 VOCABULARY = 258
@@ -58,9 +59,9 @@ class FakeChatFormat:
     source = "fallback"
     stop_words = (TURN_END,)
 
-    def encode(self, messages: Sequence[dict[str, str]]) -> list[int]:
+    def encode(self, messages: Sequence[dict[str, str]]) -> Prompt:
         lines = [f"{message['role']}: {message['content']}\n" for message in messages]
-        return FakeTokenizer().encode("".join(lines) + "assistant: ")
+        return Prompt(FakeTokenizer().encode("".join(lines) + "assistant: "), is_thinking=False)
 
 
 class FixedPace(Pace):

@@ -33,7 +33,7 @@ from llm.generate.truncation import STOP as POLICY_STOP
 from llm.generate.truncation import TRUNCATE, drop_turns, wanted_room
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,11 @@ class Answer:
         return ids
 
     def _encode_messages(self, messages: "Sequence[Message]") -> list[int]:
-        options, encode = self._request.options, self._model.chat_format.encode
+        options = self._request.options
+
+        def encode(messages: "Sequence[Message]") -> list[int]:
+            return self._model.chat_format.encode(messages).ids
+
         if options.context_policy != TRUNCATE:
             return encode(messages)
         room = wanted_room(self._context_length, options.max_tokens)

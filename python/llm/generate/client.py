@@ -30,7 +30,7 @@ from llm.generate.session import Session
 from llm.generate.worker import Worker
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 _request_ids = count(1)
 

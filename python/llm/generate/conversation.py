@@ -7,7 +7,7 @@ from llm.errors import RequestError
 from llm.generate.events import CANCELLED, COMPLETE
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 ROLES = ("system", "user", "assistant")
 

@@ -11,7 +11,7 @@ from llm.errors import RequestError
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 RANDOM_SEED = -1
 

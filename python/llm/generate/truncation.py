@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm.text.chat_format import Message
+    from llm.text.messages import Message
 
 ERROR, TRUNCATE, STOP = CONTEXT_POLICIES = ("error", "truncate", "stop")
 ROOM = 4  # a part of the context, that an answer may expect
