@@ -35,7 +35,10 @@ _CALLS: tuple[Pair, ...] = (
 )
 
 # They stand around an answer, and are not part of it.
-_WRAPPERS = ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<response>", "</response>")
+_WRAPPERS: tuple[Pair, ...] = (
+    ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),  # Command R7B, Command A
+    ("<response>", "</response>"),  # Granite 3.3
+)
 
 # Control tokens that stand within calls.
 _INNER = (
@@ -75,7 +78,7 @@ class ReplyStyle:
         has_bare_calls = knows_tools and (not calls or "<|python_tag|>" in source)
         if not knows_tools and CALL_TAG not in calls:
             calls = (CALL_TAG, *calls)  # as the model is told then
-        wrappers = tuple(text for text in _WRAPPERS if text in source)
+        wrappers = tuple(text for pair in _WRAPPERS if pair[0] in source for text in pair)
         tokens = {opener.removesuffix("thought") for opener, _ in thinking}
         tokens |= {closer for _, closer in thinking}
         tokens |= {text for pair in calls for text in pair if text}
