@@ -1,86 +1,90 @@
 """Renders the chat template that a model file brings, a Jinja program from a stranger.
 
-It runs in jinja2's immutable sandbox with the names that such templates expect (those of
-Hugging Face's `apply_chat_template`). Knows nothing of tokens.
+It runs in a sandbox with limits (`template_sandbox`) and sees the names that Hugging Face's
+`apply_chat_template` gives. Knows nothing of tokens.
 """
 
-import datetime
-import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from llm.errors import RequestError
+from llm.text.template_budget import SOURCE_CHARACTERS
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from llm.text.template_sandbox import LimitedEnvironment
+
+# Defined even where the file has no such token: templates add them to strings.
+TOKEN_KEYS = {
+    "bos_token": "tokenizer.ggml.bos_token_id",
+    "eos_token": "tokenizer.ggml.eos_token_id",
+    "unk_token": "tokenizer.ggml.unknown_token_id",
+    "pad_token": "tokenizer.ggml.padding_token_id",
+    "sep_token": "tokenizer.ggml.seperator_token_id",  # so spelled in the files
+    "cls_token": "tokenizer.ggml.cls_token_id",
+    "mask_token": "tokenizer.ggml.mask_token_id",
+}
+
+_WORDS = 500  # characters of an error, which a template may make of the whole conversation
+
+
+class TemplateRefusedError(RequestError):
+    """The template does not take these messages, or is faulty; perhaps it takes simpler ones."""
+
 
 class ChatTemplate:
-    """Compiled when first rendered: jinja2 is imported only for files that have a template."""
+    """Compiled when first rendered: jinja2 is imported only for files that have a template.
 
-    def __init__(self, source: str, bos_token: str, eos_token: str) -> None:
-        self._source = source
-        # Defined even where the file has no such token: templates add them to strings.
-        self._names = {"bos_token": bos_token, "eos_token": eos_token}
-        self._template: Template | None = None
+    `tokens` are texts for names in TOKEN_KEYS. To be used by one thread at a time.
+    """
 
-    def render(self, messages: Sequence[Mapping[str, Any]]) -> str:
+    def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
+        self.source = source
+        self.knows_tools = re.search(r"\btools\b", source) is not None
+        self._tokens = dict.fromkeys(TOKEN_KEYS, "") | dict(tokens)
+        self._compiled: tuple[LimitedEnvironment, Template] | None = None
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] = (),
+        *,
+        allow_thinking: bool = True,
+    ) -> str:
         """The prompt, up to where the answer begins.
 
-        Raises RequestError with the template's own words where it refuses the messages, and with
-        jinja2's where it is faulty.
+        Raises TemplateRefusedError, with the template's own words where it refuses the messages,
+        or with jinja2's where it is faulty. Raises RequestError, naming the limit, where it is too
+        long, takes too long or makes too much.
         """
         try:
-            if self._template is None:
-                self._template = _compile(self._source)
-            return self._template.render(
-                self._names,
+            environment, template = self._compiled = self._compiled or self._compile()
+            environment.budget.start()
+            return template.render(
+                self._tokens,
                 messages=[dict(message) for message in messages],
-                add_generation_prompt=True,
-                tools=None,
+                tools=list(tools) or None,
                 documents=None,
+                add_generation_prompt=True,
+                enable_thinking=allow_thinking,
+                thinking=allow_thinking,  # the same switch in Granite and DeepSeek V3.1
             )
+        except RequestError as error:
+            raise RequestError(f"chat template: {error}") from error
         except Exception as error:  # whatever a stranger's program does wrong
             line = getattr(error, "lineno", None)
             place = f" line {line}" if line else ""
-            words = " ".join(str(error).split()) or type(error).__name__
-            raise RequestError(f"chat template{place}: {words}") from error
+            words = " ".join(str(error)[:_WORDS].split()) or type(error).__name__
+            raise TemplateRefusedError(f"chat template{place}: {words}") from error
 
+    def _compile(self) -> "tuple[LimitedEnvironment, Template]":
+        from llm.text.template_sandbox import LimitedEnvironment
 
-def _compile(source: str) -> "Template":
-    from jinja2.ext import loopcontrols
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
-    environment.filters["tojson"] = _tojson
-    environment.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
-    return environment.from_string(source)
-
-
-def _raise_exception(message: str) -> NoReturn:
-    from jinja2 import TemplateError
-
-    raise TemplateError(message)
-
-
-def _strftime_now(format: str) -> str:
-    return datetime.datetime.now().strftime(format)
-
-
-def _tojson(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """Unlike jinja2's own filter it escapes nothing for HTML: models read this."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
+        if len(self.source) > SOURCE_CHARACTERS:
+            raise RequestError(
+                f"it has {len(self.source):,} characters; the limit is {SOURCE_CHARACTERS:,}"
+            )
+        environment = LimitedEnvironment()
+        return environment, environment.compiled(self.source)

@@ -12,7 +12,7 @@ THREE = [{"role": "user", "content": text} for text in ("a", "b", "c")]
 
 
 def render(source, messages=ASK):
-    return ChatTemplate(source, "<s>", "</s>").render(messages)
+    return ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"}).render(messages)
 
 
 @pytest.mark.parametrize(
