@@ -80,7 +80,11 @@ def _literal(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n")):
+            value = value.replace(plain, escaped)
+        return f'"{value}"'
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
     return repr(value)
 
 

@@ -189,10 +189,20 @@ class export:  # noqa: N801 (reads as a declaration, in godot-python's own spell
         self.doc = doc
         self.group = group
         self.name = ""
+        self._compute: Function[[Any], Any] | None = None
         self._change: Function[[Any, Any], Any] | None = None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+
+    @property
+    def is_saved(self) -> bool:
+        return self._compute is None
+
+    def getter(self, function: Function[[Any], Any]) -> Any:
+        """`function(self)` computes the value, which is then neither kept here nor saved."""
+        self._compute = function
+        return self
 
     def setter(self, function: Function[[Any, Any], Any]) -> Any:
         """`function(self, value)` returns what is stored whenever the property is set."""
@@ -202,6 +212,8 @@ class export:  # noqa: N801 (reads as a declaration, in godot-python's own spell
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self
+        if self._compute is not None:
+            return self._compute(instance)
         values = instance.__dict__
         if self.name not in values:
             default = self.default
@@ -210,9 +222,10 @@ class export:  # noqa: N801 (reads as a declaration, in godot-python's own spell
 
     def __set__(self, instance: Any, value: Any) -> None:
         value = self.type.fit(value)
-        instance.__dict__[self.name] = (
-            value if self._change is None else self._change(instance, value)
-        )
+        if self._change is not None:
+            value = self._change(instance, value)
+        if self.is_saved:
+            instance.__dict__[self.name] = value
 
 
 class signal(SignalOfClass):  # noqa: N801 (as above)

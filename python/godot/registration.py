@@ -21,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-USAGE_DEFAULT = 6  # stored and shown in the inspector
+USAGE_STORED = 2
+USAGE_SHOWN = 4  # in the inspector
 USAGE_NIL_IS_VARIANT = 131072
 CALL_OK, _, INVALID_ARGUMENT, TOO_MANY_ARGUMENTS, TOO_FEW_ARGUMENTS = range(5)
 
@@ -133,7 +134,9 @@ def _fill_property_info(
     info.class_name = string_name(declared.class_name)
     info.hint = hint
     info.hint_string = string(hint_string)
-    info.usage = USAGE_DEFAULT | (USAGE_NIL_IS_VARIANT if declared.is_variant else 0)
+    info.usage = USAGE_STORED | USAGE_SHOWN
+    if declared.is_variant:
+        info.usage |= USAGE_NIL_IS_VARIANT
 
 
 def _property_infos(arguments: list[tuple[str, Type]]) -> tuple[Any, Any]:
@@ -161,6 +164,8 @@ def _register_property(entry: Registered, prop: export, group: str | None) -> No
         )
     info = ffi.new("GDExtensionPropertyInfo *")
     _fill_property_info(info, prop.name, prop.type, prop.hint, prop.hint_string)
+    if not prop.is_saved:
+        info.usage &= ~USAGE_STORED
     lib.classdb_register_extension_class_property(
         library, class_name, info, string_name(setter.name), string_name(getter.name)
     )

@@ -150,6 +150,16 @@ class Numbers(Node):
     weights = export(PackedFloat32Array)
     indices = export(PackedInt32Array)
 
+    count = export(int, group="Computed")
+
+    @count.getter
+    def count(self) -> int:
+        return len(self.weights)
+
+    @count.setter
+    def count(self, value: int) -> None:
+        self.weights = [1.0] * value
+
     @staticmethod
     def dot(a: PackedFloat32Array, b: PackedFloat32Array, scale: float = 1.0) -> float:
         """The product of two vectors."""
@@ -232,6 +242,14 @@ class TestArrays:
         assert (weights, indices) == ([], [4, 5])
         assert isinstance(weights, PackedFloat32Array)
         assert isinstance(indices, PackedInt32Array)
+
+    def test_a_computed_property_is_shown_and_not_saved(self, numbers: Any) -> None:
+        infos = ClassDB.class_get_property_list("Numbers", True)
+        usage = {info["name"]: info["usage"] for info in infos}
+        assert (usage["weights"], usage["count"]) == (6, 4)
+        script = compile_script("func check(o: Numbers) -> int:\n\to.count = 3\n\treturn o.count")
+        assert script.check(numbers) == 3
+        assert numbers.weights == [1.0, 1.0, 1.0]
 
     def test_arrays_of_dictionaries_go_there_and_back(self, numbers: Any) -> None:
         script = compile_script(
