@@ -131,6 +131,11 @@ class Counted:
         self.cls = cls
         self.attributes = attributes
 
+    def find(self) -> Any:
+        """A proxy that holds the object or, where it is going or gone, notices that."""
+        pointer = lib.object_get_instance_from_id(self.attributes["_id"])
+        return self.proxy(pointer != ffi.NULL and lib.object_reference(pointer))
+
     def proxy(self, owned: bool) -> Any:
         """As the function above."""
         made: Any = object.__new__(self.cls)
@@ -139,12 +144,15 @@ class Counted:
         return made
 
 
+def is_counted(value: Object) -> bool:
+    """Whether `value` is such a proxy, and holds its object."""
+    return value._owned and value._check != 0
+
+
 def instance_of(handle: Any) -> Any:
     """The Python object, or a proxy of its own, behind a handle that the engine holds."""
     found = ffi.from_handle(handle)
-    if type(found) is Counted:
-        return found.proxy(lib.object_reference(found.attributes["_pointer"]))
-    return found
+    return found.find() if type(found) is Counted else found
 
 
 def pointer_of(value: Object) -> Any:

@@ -39,6 +39,9 @@ class CountedUnderTest(RefCounted):
     def rename(self, label: str) -> None:
         self.label = label
 
+    def is_there(self) -> bool:
+        return bool(self.get_reference_count() > 0)
+
 
 @exposed
 class ChildCounted(CountedUnderTest):
@@ -132,6 +135,43 @@ class TestMadeByPython:
         made.pinged.connect(other.rename)
         made.pinged.emit("told")
         assert other.label == "told"
+        assert made.pinged.is_connected(other.rename)
+        made.pinged.disconnect(other.rename)
+        made.pinged.emit("told again")
+        assert other.label == "told"
+
+    def test_a_connection_does_not_hold_it(self) -> None:
+        before = object_count()
+        made, other = CountedUnderTest(), CountedUnderTest()
+        made.pinged.connect(made.rename)
+        made.pinged.connect(other.rename)
+        assert (made.get_reference_count(), other.get_reference_count()) == (1, 1)
+        del other
+        made.pinged.emit("told")
+        assert made.label == "told"
+        del made
+        assert object_count() == before
+
+    def test_a_callable_of_a_freed_one_notices(self) -> None:
+        script = compile_script(
+            """
+            var held: Callable
+
+            func hold(given: Callable) -> Callable:
+                held = given
+                return held
+
+            func run() -> Variant:
+                return held.call()
+            """
+        )
+        made = CountedUnderTest()
+        assert script.hold(made.is_there)() is True
+        assert script.run() is True
+        del made
+        with engine_errors() as errors:
+            assert script.run() is None
+        assert "FreedObjectError" in errors[0]["code"]
 
     def test_it_is_not_freed_by_hand(self) -> None:
         with pytest.raises(TypeError, match="not freed by hand"):
@@ -211,6 +251,10 @@ class TestMadeByAScript:
         assert report["container_has"] == [[], "listed", "nested"]
         assert report["container_cleared"] == ["listed", "nested"]
         assert report["chain_dropped"] == ["outer", "inner"]
+
+    def test_a_script_may_inherit_it(self, report: dict[str, Any]) -> None:
+        assert report["inherited"] == ["of a script", 4, True]
+        assert report["inherited_dropped"] == ["of a script"]
 
     def test_a_property_refuses_another_class(self, report: dict[str, Any]) -> None:
         assert report["refused"] is True

@@ -50,6 +50,14 @@ class TestPresets:
         made.preset = "custom"
         assert (made.top_k, made.temperature) == (20, 1.5)
 
+    def test_custom_brings_back_what_was_there_before(self) -> None:
+        made = LLMSampling()
+        made.top_k = 20
+        made.preset = "wild"
+        made.preset = "greedy"
+        made.preset = "custom"
+        assert (made.top_k, made.temperature) == (20, 0.8)
+
     def test_one_that_there_is_not_is_an_error_and_changes_nothing(self) -> None:
         made = LLMSampling()
         made.preset = "precise"

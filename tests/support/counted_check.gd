@@ -7,10 +7,16 @@ const MANY: int = 10000
 var _report: Dictionary = {}
 
 
+class Extended:
+	extends CountedThing
+	var number: int = 4
+
+
 func _initialize() -> void:
 	_make_and_drop()
 	_share_with_python()
 	_keep_in_engine()
+	_inherit()
 	_refuse()
 	_churn(FEW)
 	var before: Array[float] = _in_use()
@@ -72,6 +78,19 @@ func _keep_in_engine() -> void:
 	outer = null
 	_report["chain_dropped"] = CountedThing.freed_names()
 	holder.free()
+
+
+func _inherit() -> void:
+	var holder: Holder = Holder.new()
+	var extended: Extended = Extended.new()
+	extended.rename("of a script")
+	holder.thing = extended
+	extended = null
+	var found: Extended = holder.thing
+	_report["inherited"] = [found.label, found.number, found.itself() is Extended]
+	found = null
+	holder.free()
+	_report["inherited_dropped"] = CountedThing.freed_names()
 
 
 func _refuse() -> void:

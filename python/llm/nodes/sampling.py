@@ -26,8 +26,8 @@ class LLMSampling(Resource):
         hint=ENUM,
         hint_string=",".join((CUSTOM, *PRESETS)),
         doc="The preset whose values these are, or [code]custom[/code]. Setting it is "
-        "[method apply_preset]; [code]custom[/code] changes nothing. It is not saved: the values "
-        "are.",
+        "[method apply_preset], or brings back the values that no preset had set. It is not saved: "
+        "the values are.",
     )
     temperature = export(
         float,
@@ -223,18 +223,24 @@ class LLMSampling(Resource):
         group="DRY",
     )
 
-    @preset.getter
-    def preset(self) -> str:
+    def __init__(self) -> None:
+        self._own: dict[str, Any] = {}  # what no preset had set, so that the editor can undo one
+
+    def _find_preset(self) -> str:
         values = self._values()
         for name in PRESETS:
             if all(values[key] == value for key, value in preset_values(name).items()):
                 return name
         return CUSTOM
 
-    @preset.setter
-    def preset(self, name: str) -> None:
-        if name != CUSTOM:
+    def _choose_preset(self, name: str) -> None:
+        if name == CUSTOM:
+            self._take(self._own)
+        else:
             self.apply_preset(name)
+
+    preset.getter(_find_preset)
+    preset.setter(_choose_preset)
 
     def apply_preset(self, name: str) -> None:
         """Sets all values to those of a preset: [code]greedy[/code] always takes the likeliest
@@ -245,8 +251,13 @@ class LLMSampling(Resource):
             known = ", ".join(PRESETS)
             godot.log_error(f"LLMSampling: there is no preset '{name}'; there are {known}")
             return
-        for key, value in preset_values(name).items():
-            setattr(self, key, value)
+        if self.preset == CUSTOM:
+            self._own = self._values()
+        self._take(preset_values(name))
+
+    def _take(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
         self.notify_property_list_changed()
 
     def _values(self) -> dict[str, Any]:
