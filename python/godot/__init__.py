@@ -1,4 +1,6 @@
-"""Godot 4 for Python: engine classes, and Python classes as nodes. Knows no language models.
+"""Godot 4 for Python: engine classes, and Python classes as nodes and resources.
+
+Knows no language models.
 
     api            the engine's classes as data, with method hashes
     interface      the engine's C functions, names and version

@@ -44,7 +44,7 @@ class Type:
         text = text.strip().strip("\"'").partition("[")[0].rpartition(".")[2]
         if "|" in text:
             options = [part.strip() for part in text.split("|") if part.strip() != "None"]
-            text = options[0] if len(options) == 1 and api.has_class(options[0]) else "Any"
+            text = options[0] if len(options) == 1 and _is_class(options[0]) else "Any"
         name = _PYTHON_NAMES.get(text, text)
         self.name = name
         self.class_name = ""
@@ -52,7 +52,7 @@ class Type:
         self.is_reference = False
         if name in TYPES:
             self.kind = TYPES[name]
-        elif api.has_class(name) or name in exposed_parents:
+        elif _is_class(name):
             self.kind = OBJECT
             self.class_name = name
             self.is_reference = api.is_ref_counted(exposed_parents.get(name, name))
@@ -83,6 +83,10 @@ class Type:
 
 # The engine's classes that those exposed so far inherit, so that annotations may name them.
 exposed_parents: dict[str, str] = {}
+
+
+def _is_class(name: str) -> bool:
+    return api.has_class(name) or name in exposed_parents
 
 
 def _fit_object(value: Any, class_name: str) -> Any:

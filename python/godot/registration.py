@@ -1,8 +1,8 @@
 """A Python class -> a class of the engine, with properties, methods, signals and documentation.
 
 Classes are registered as runtime classes: in the editor the engine puts a placeholder in edited
-scenes, which shows and saves the properties but runs no Python. `exposed(tool=True)` is for classes
-that must run there.
+scenes and resources, which shows and saves the properties but runs no Python. `exposed(tool=True)`
+is for classes that must run there.
 """
 
 from __future__ import annotations

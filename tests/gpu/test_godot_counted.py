@@ -251,6 +251,7 @@ class TestMadeByAScript:
         assert report["container_has"] == [[], "listed", "nested"]
         assert report["container_cleared"] == ["listed", "nested"]
         assert report["chain_dropped"] == ["outer", "inner"]
+        assert report["nothing"] is True
 
     def test_a_script_may_inherit_it(self, report: dict[str, Any]) -> None:
         assert report["inherited"] == ["of a script", 4, True]

@@ -9,11 +9,13 @@ import pytest
 from support.godot_log import engine_errors
 from support.godot_script import compile_script
 
-from godot import Resource
+from godot import ClassDB, Resource
 from llm.generate.request import SamplingParams
 from llm.nodes import LLM, LLMSampling
 from llm.nodes.presets import PRESETS
 from llm.nodes.sampling import preset_values
+
+RESOURCE_TYPE = 17  # PROPERTY_HINT_RESOURCE_TYPE
 
 
 @pytest.fixture
@@ -110,6 +112,12 @@ class TestFiles:
 
 
 class TestOnANode:
+    def test_the_inspector_takes_one(self, llm: Any) -> None:
+        infos = {info["name"]: info for info in ClassDB.class_get_property_list("LLM", True)}
+        found = infos["sampling"]
+        assert (found["hint"], found["hint_string"]) == (RESOURCE_TYPE, "LLMSampling")
+        assert llm.sampling is None
+
     def test_its_values_take_the_place_of_the_nodes(self, llm: Any) -> None:
         llm.temperature, llm.seed = 1.9, 3
         assert llm._answer_options().sampling.temperature == 1.9

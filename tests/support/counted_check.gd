@@ -4,6 +4,8 @@ extends SceneTree
 const FEW: int = 2000
 const MANY: int = 10000
 
+static var _kept: CountedThing  # until the engine ends
+
 var _report: Dictionary = {}
 
 
@@ -28,6 +30,7 @@ func _initialize() -> void:
 
 
 func _make_and_drop() -> void:
+	_kept = CountedThing.new()
 	var thing: CountedThing = CountedThing.new()
 	var counts: Array[int] = [thing.get_reference_count()]
 	thing.rename("dropped")
@@ -76,6 +79,7 @@ func _keep_in_engine() -> void:
 	var outer: CountedThing = holder.make("outer")
 	outer.other = holder.make("inner")
 	outer = null
+	_report["nothing"] = holder.make("") == null
 	_report["chain_dropped"] = CountedThing.freed_names()
 	holder.free()
 

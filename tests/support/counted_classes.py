@@ -92,7 +92,9 @@ class Holder(Node):
     def kept_label(self) -> str:
         return str(self.kept[-1].label)
 
-    def make(self, label: str) -> CountedThing:
+    def make(self, label: str) -> CountedThing | None:
+        if not label:
+            return None
         made: CountedThing = CountedThing()
         made.rename(label)
         return made
