@@ -1,4 +1,6 @@
-"""Godot 4 for Python: engine classes, and Python classes as nodes. Knows no language models.
+"""Godot 4 for Python: engine classes, and Python classes as nodes and resources.
+
+Knows no language models.
 
     api            the engine's classes as data, with method hashes
     interface      the engine's C functions, names and version
@@ -50,6 +52,14 @@ if TYPE_CHECKING:
         """Enough of the engine's class for a type checker; at run time it is the real one."""
 
         def __getattr__(self, name: str) -> Any: ...
+
+    class RefCounted(Object):
+        """As Node."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    class Resource(RefCounted):
+        """As Node."""
 
 
 # Which module a name comes from; any other is an engine class, a singleton or a constant.

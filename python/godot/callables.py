@@ -1,7 +1,8 @@
 """Python callables and signals in the engine, and the engine's callables in Python.
 
 A Python callable that the engine holds lives as long as the engine holds it. A bound method of an
-object carries that object's id, so that the engine drops the connection when the object is freed.
+object carries that object's id, so that the engine drops the connection when the object is freed;
+nor does it hold an exposed RefCounted one, which could otherwise not connect its own signals.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .exports import Type
 from .interface import TYPES, ffi, lib, string_name
 from .log import report_exception
 from .methods import call_variants
-from .objects import Object
+from .objects import Counted, Object, is_counted
 from .signals import BoundSignal
 from .variant import CALLABLE, READERS, TYPED_WRITERS, Opaque, add_writer
 
@@ -70,10 +71,39 @@ class Callable(Opaque):
         return hash(self._call_method("hash", ()))
 
 
+class _MethodOfCounted:
+    """A bound method without a reference to its object."""
+
+    __slots__ = ("__qualname__", "_function", "_owner")
+
+    def __init__(self, method: Any) -> None:
+        self.__qualname__ = method.__qualname__
+        self._function = method.__func__
+        self._owner = Counted(type(method.__self__), method.__self__.__dict__)
+
+    def bind(self) -> Any:
+        return self._function.__get__(self._owner.find())
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.bind()(*arguments)
+
+    def _key(self) -> tuple[Any, int]:
+        return self._function, self._owner.attributes["_id"]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _MethodOfCounted) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
 def _read_callable(value: Any) -> Any:
     found = Callable.adopt(value)
     handle = lib.callable_custom_get_userdata(found.memory, interface.library)
-    return found if handle == ffi.NULL else ffi.from_handle(handle)
+    if handle == ffi.NULL:
+        return found
+    held = ffi.from_handle(handle)
+    return held.bind() if isinstance(held, _MethodOfCounted) else held
 
 
 def _write_engine_callable(value: Any, given: Callable, keep: list[Any]) -> None:
@@ -86,13 +116,15 @@ def _write_callable(value: Any, given: Any, keep: list[Any]) -> None:
         return
     if not callable(given):
         raise TypeError(f"expected a callable, found {type(given).__name__}")
-    handle = ffi.new_handle(given)
     info = ffi.new("GDExtensionCallableCustomInfo2 *")
-    info.callable_userdata = handle
     info.token = interface.library
     owner = getattr(given, "__self__", None)
     if isinstance(owner, Object):
         info.object_id = owner._id
+        if is_counted(owner):
+            given = _MethodOfCounted(given)
+    handle = ffi.new_handle(given)
+    info.callable_userdata = handle
     info.call_func = lib.on_call_callable
     info.free_func = lib.on_free_callable
     info.hash_func = lib.on_hash_callable

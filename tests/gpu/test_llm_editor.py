@@ -9,6 +9,8 @@ from support.engine_project import EngineProject
 
 from godot import ClassDB
 
+GROUP = 64  # PROPERTY_USAGE_GROUP
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
@@ -22,26 +24,42 @@ def test_a_scene_saves_what_differs(report: dict[str, Any]) -> None:
     assert 'type="LLM"' in report["saved"]
     assert 'model_path = "res://no_such_model.gguf"' in report["saved"]
     assert "temperature = 0.25" in report["saved"]
-    assert "top_k" not in report["saved"]
+    assert '[sub_resource type="LLMSampling"' in report["saved"]
+    assert report["saved"].count("top_k") == 1
+
+
+def test_a_preset_is_chosen_in_the_inspector(report: dict[str, Any]) -> None:
+    assert report["chosen"] == ["creative", 1.1, 64]
+    assert "temperature = 1.1" in report["saved_chosen"]
+    assert "preset" not in report["saved_chosen"]
 
 
 def test_nothing_is_asked(report: dict[str, Any]) -> None:
     assert report["request"] is None
 
 
-def members() -> list[str]:
-    methods = [method["name"] for method in ClassDB.class_get_method_list("LLM", True)]
-    signals = [signal["name"] for signal in ClassDB.class_get_signal_list("LLM", True)]
-    properties = [info["name"] for info in ClassDB.class_get_property_list("LLM", True)]
+def members(class_name: str) -> list[str]:
+    methods = [method["name"] for method in ClassDB.class_get_method_list(class_name, True)]
+    signals = [signal["name"] for signal in ClassDB.class_get_signal_list(class_name, True)]
+    infos = ClassDB.class_get_property_list(class_name, True)
+    properties = [info["name"] for info in infos if info["usage"] != GROUP]
     accessors = {f"{kind}_{name}" for kind in ("get", "set") for name in properties}
     return [name for name in methods + signals + properties if name not in accessors]
 
 
-def test_the_help_names_and_describes_every_member(report: dict[str, Any]) -> None:
-    names = members()
+@pytest.mark.parametrize(
+    ("class_name", "texts"),
+    [
+        ("LLM", ("exactly one response_ended", "Gives the request's id", "The pieces joined")),
+        ("LLMSampling", ("One resource may serve", "apply_preset(name: String)", "(mirostat 2)")),
+    ],
+)
+def test_the_help_names_and_describes_every_member(
+    report: dict[str, Any], class_name: str, texts: tuple[str, ...]
+) -> None:
+    names = members(class_name)
     assert len(names) > 25
-    missing = [name for name in names if name not in report["help"]]
+    shown = report["help"][class_name].replace("\N{NO-BREAK SPACE}", " ")
+    missing = [name for name in (*names, *texts) if name not in shown]
     assert missing == []
-    assert "no description" not in report["help"]
-    for text in ("exactly one response_ended", "Gives the request's id", "The pieces joined"):
-        assert text in report["help"].replace("\N{NO-BREAK SPACE}", " ")
+    assert "no description" not in shown

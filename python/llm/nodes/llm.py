@@ -4,6 +4,7 @@ It decides nothing about inference and waits for nothing: see `llm.generate`.
 """
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import godot
@@ -35,6 +36,7 @@ from llm.generate.events import (
 )
 from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 from llm.nodes.awaited import AwaitedEnds
+from llm.nodes.sampling import LLMSampling
 from llm.nodes.shared_worker import shared_worker
 from llm.nodes.stats import stats_of
 
@@ -86,6 +88,11 @@ class LLM(Node):
         hint=RANGE,
         hint_string="0,8192,1,or_greater",
         doc="The most tokens of one answer; 0 is as many as the context holds.",
+    )
+    sampling = export(
+        LLMSampling,
+        doc="How an answer is drawn, in all detail. Where it is set, this node's own values from "
+        "[member temperature] to [member seed] count for nothing.",
     )
     temperature = export(
         float,
@@ -398,15 +405,20 @@ class LLM(Node):
         return LoadSpec(path, self.executor, self.context_length)
 
     def _answer_options(self) -> AnswerOptions:
-        sampling = SamplingParams(
-            temperature=self.temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-            min_p=self.min_p,
-            repeat_penalty=self.repeat_penalty,
-            presence_penalty=self.presence_penalty,
-            frequency_penalty=self.frequency_penalty,
-            seed=self.seed,
-        )
+        if self.sampling is None:
+            sampling = SamplingParams(
+                temperature=self.temperature,
+                top_k=self.top_k,
+                top_p=self.top_p,
+                min_p=self.min_p,
+                repeat_penalty=self.repeat_penalty,
+                presence_penalty=self.presence_penalty,
+                frequency_penalty=self.frequency_penalty,
+                seed=self.seed,
+            )
+        else:
+            known = [field.name for field in fields(SamplingParams)]
+            values = self.sampling._values().items()
+            sampling = SamplingParams(**{name: value for name, value in values if name in known})
         words = tuple(self.stop_words)
         return AnswerOptions(sampling, self.max_tokens, words, self.context_policy)
