@@ -103,4 +103,30 @@ class Ended:
     details: str = ""
 
 
-Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Truncated | Updated | Ended
+@dataclass(frozen=True, slots=True)
+class StateSaved:
+    """The file is what it is to be; with an error it lacks what was computed."""
+
+    error: str = ""  # one line
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateLoaded:
+    """The conversation is there; with an error it has to be computed anew."""
+
+    error: str = ""  # one line
+    details: str = ""
+
+
+Event = (
+    LoadProgressed
+    | Loaded
+    | ExecutorChanged
+    | LoadFailed
+    | Truncated
+    | Updated
+    | Ended
+    | StateSaved
+    | StateLoaded
+)
