@@ -112,7 +112,7 @@ class FakeModel:
         self._lengths: dict[int, int] = {}
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
         self._thread = threading.get_ident()
-        self.identity = ModelIdentity("fake", "of its header", 7, self.cells[0].nbytes)
+        self.identity = ModelIdentity("fake", 7, "of its header", self.cells[0].nbytes)
         self.pace = FixedPace(are_turns=takes_turns)
         self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
 

@@ -15,6 +15,7 @@ from llm.generate.conversation import ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
     ERROR,
+    GIVEN_UP,
     AnswerStats,
     Ended,
     Event,
@@ -230,7 +231,7 @@ class Client:
         self.cancel()
         last = list(self.poll())
         if self._storing is not None:
-            last.append(replace(self._storing, error="the node left the tree before it was over"))
+            last.append(replace(self._storing, error=GIVEN_UP))
             self._storing = None
         self._worker().close_session(self._session)
         self._session = None

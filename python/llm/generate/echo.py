@@ -187,7 +187,7 @@ def load_echo(path: str, *, executor: str, context_length: int) -> Generator[flo
     runner = EchoExecutor(ids, context_length)
     chat_format = ChatFormat(tokenizer, ChatTemplate(TEMPLATE, "", "<end>"))
     chunk = min(CHUNK_ROWS, context_length)
-    identity = ModelIdentity(NAME, "", 0, len(runner.read_page(0)))
+    identity = ModelIdentity(NAME, 0, "", len(runner.read_page(0)))
     yield 1.0
     return Model(NAME, NAME, tokenizer, chat_format, context_length, chunk, runner, 0, identity)
 

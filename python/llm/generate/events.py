@@ -14,6 +14,12 @@ CANCELLED = "cancelled"
 ERROR = "error"
 COMPLETE = frozenset({STOP, STOP_WORD, LENGTH})
 
+# Why there is no cache, where nothing went wrong.
+GIVEN_UP = (
+    "the cache was given up: the node left the tree, its model was replaced, or its conversation "
+    "was reset before the cache was saved or loaded"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:

@@ -214,7 +214,7 @@ def load_model(
         token_bytes = weight_bytes(program.record(1, 1))
         page_bytes = program.page_words * WORD
         name = os.path.basename(path)
-        identity = ModelIdentity(name, file.digest_without_data(), file.size, page_bytes)
+        identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
     chunk = min(chunk, runner.rows_a_run)
     return Model(
         path,

@@ -43,8 +43,8 @@ class ModelIdentity:
     """Which model a cache belongs to. A file under another name is the same model."""
 
     name: str
-    digest: str  # of the file but the weights
     file_bytes: int
+    digest: str  # of the file but the weights
     page_bytes: int  # of its cache
 
 
@@ -190,18 +190,20 @@ def _state_of(path: str, header: Mapping[str, object]) -> SavedState:
 
 def _cache_of(path: str, cache: Mapping[str, object]) -> SavedCache:
     model = _checked(path, "cache.model", cache.get("model"), dict)
-    texts = [
-        _checked(path, f"cache.model.{name}", model.get(name), str) for name in ("name", "digest")
-    ]
-    sizes = [
-        _checked(path, f"cache.model.{name}", model.get(name), int)
-        for name in ("file_bytes", "page_bytes")
-    ]
+    name, digest = (
+        _checked(path, f"cache.model.{key}", model.get(key), str) for key in ("name", "digest")
+    )
+    file_bytes, page_bytes = (
+        _checked(path, f"cache.model.{key}", model.get(key), int)
+        for key in ("file_bytes", "page_bytes")
+    )
     ids = _checked(path, "cache.ids", cache.get("ids"), list)
     for place, token in enumerate(ids):
         _checked(path, f"cache.ids[{place}]", token, int)
     return SavedCache(
-        ModelIdentity(*texts, *sizes), ids, _checked(path, "cache.pages", cache.get("pages"), int)
+        ModelIdentity(name, file_bytes, digest, page_bytes),
+        ids,
+        _checked(path, "cache.pages", cache.get("pages"), int),
     )
 
 

@@ -15,6 +15,7 @@ from llm.errors import LLMError, RequestError, printable
 from llm.generate.events import (
     CANCELLED,
     ERROR,
+    GIVEN_UP,
     Ended,
     Event,
     ExecutorChanged,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from llm.generate.seat import Seat
 
 Job = LoadSpec | Request | SaveCache | LoadCache
-GIVEN_UP = "the model was given up, or the conversation was reset, before its cache was there"
 
 
 class Session:

@@ -25,6 +25,7 @@ from llm.generate.client import Asked, Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
     ERROR,
+    GIVEN_UP,
     Ended,
     Event,
     Loaded,
@@ -441,8 +442,8 @@ class LLM(Node):
         godot.log_error(f"{error}\n{details}".rstrip())
 
     def _note_unless_known(self, error: str, details: str) -> None:
-        """A load that failed has said so already."""
-        if error and error != self._conversing().load_error:
+        """A load that failed has said so already; what was given up is no error."""
+        if error and error not in (GIVEN_UP, self._conversing().load_error):
             self._note_error(error, details)
 
     def _conversing(self) -> Client:
