@@ -82,11 +82,13 @@ func test_what_cannot_be_used_changes_nothing() -> void:
 	check("cannot be written" in await llm.state_saved, "what is told")
 	check_equal(llm.get_chat_history(), history, "history")
 
-	llm.busy_policy = "queue"
-	llm.ask("And then?")
+	llm.context_length = 32768
+	llm.max_tokens = 0
+	llm.ask("And then? ".repeat(1500))
 	expect_error("still being answered")
 	check(not llm.save_state(PATH), "while a request runs")
 	check("still being answered" in await llm.state_saved, "what is told")
+	llm.stop_generation()
 	check_equal(await llm.ask_async("Bye"), "Bye", "it goes on")
 
 

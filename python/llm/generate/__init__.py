@@ -8,7 +8,8 @@
                                                answer.Answer   one request
                                                  sampling, transcript, stop_words, truncation
                                            decoding         tokens for all answers of a model: pace
-                                         cache_files      a sequence into saved_state's file and back
+                                               cache_files      its pages in a file: saved_state
 
-`echo` is a model for tests of games. `request` and `events` are the plain values that cross. What the main thread imports is light.
+`echo` is a model for tests of games. `request` and `events` are the plain values that cross. What
+the main thread imports is light.
 """
