@@ -7,8 +7,8 @@
                                              seat.Seat       its place: sequence, pages
                                                answer.Answer   one request
                                                  sampling, transcript, stop_words, truncation
-                                           decoding         tokens for all answers of a model: pace
                                                cache_files      its pages in a file: saved_state
+                                           decoding         tokens for all answers of a model: pace
 
 `echo` is a model for tests of games. `request` and `events` are the plain values that cross. What
 the main thread imports is light.

@@ -173,7 +173,7 @@ def _read(path: str, file: BinaryIO, field: str, size: int) -> bytes:
 def _compare_checks(path: str, field: str, found: int, wanted: int) -> None:
     if found != wanted:
         raise StateFileError(
-            path, field, f"have the checksum {found:08x} and should have {wanted:08x}; damaged"
+            path, field, f"checksum is {found:08x} and should be {wanted:08x}; it is damaged"
         )
 
 

@@ -71,7 +71,11 @@ class Session:
         self._queue.append(request)
 
     def store(self, job: SaveCache | LoadCache) -> None:
+        """Begun at once where nothing else is to be done, before what is there can change."""
+        is_idle = not self.has_work
         self._queue.append(job)
+        if is_idle:
+            self.step()
 
     def cancel(self, request_id: int) -> None:
         """Ends the request, waiting or running, as cancelled. Nothing when it is over already."""

@@ -169,10 +169,11 @@ def test_a_reset_forgets_a_cache_that_is_on_its_way(path: Path) -> None:
     assert desk.contents() == [LONG, "Bread."]
 
 
-def test_a_reset_does_not_stop_a_save(path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_reset_does_not_stop_a_save(path: Path, steps: int) -> None:
     desk = asked("Swords.")
     save(desk, path)
-    desk.worker.step()
+    desk.worker.step(steps)
     desk.client.reset()
     desk.run()
     assert told(desk) == [StateSaved()]

@@ -157,7 +157,7 @@ def test_a_damaged_page_leaves_the_conversation(saved: Path) -> None:
     saved.write_bytes(data)
     with open_state(str(saved)) as (state, pages):
         assert state == STATE
-        with pytest.raises(StateFileError, match="pages: have the checksum"):
+        with pytest.raises(StateFileError, match="pages: checksum is"):
             list(pages)
 
 
