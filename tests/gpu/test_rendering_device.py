@@ -44,6 +44,16 @@ def upload(device: RenderingDevice, buffer: Any, words: np.ndarray) -> None:
     device.write(buffer, 0, data, words.nbytes)
 
 
+def test_a_part_of_a_buffer_is_read(device: RenderingDevice) -> None:
+    words = np.arange(COUNT, dtype=np.uint32)
+    buffer = device.buffer(4 * COUNT, "numbers")
+    upload(device, buffer, words)
+    for start, count in ((0, COUNT), (7, 1), (501, 512)):
+        found = device.read_part(buffer, 4 * start, 4 * count)
+        assert np.frombuffer(found, np.uint32).tolist() == words[start : start + count].tolist()
+    device.free(buffer)
+
+
 def test_kernel_reads_two_buffers_through_their_addresses(device: RenderingDevice) -> None:
     generator = np.random.default_rng(11)
     values = generator.integers(0, 2**31, (2, COUNT), np.uint32)

@@ -9,6 +9,7 @@ from llm.errors import (
     ModelFileError,
     NumericError,
     RequestError,
+    StateFileError,
     UnsupportedModelError,
     printable,
 )
@@ -23,6 +24,7 @@ SHOWN = "two\\nlines\\x1b[31m\\u2028\\udcff.gguf"
         *(kind(PATH) for kind in (DeviceError, DeviceMemoryError, RequestError, NumericError)),
         ModelFileError(PATH, "field", "problem"),
         ModelFileError("m.gguf", PATH, "problem"),
+        StateFileError(PATH, "field", "problem"),
         UnsupportedModelError("m.gguf", "field", PATH, ["this"]),
     ],
     ids=lambda error: type(error).__name__,

@@ -16,6 +16,7 @@ import numpy as np
 from llm.errors import DeviceMemoryError, NumericError
 from llm.generate.model import Row
 from llm.generate.pace import Pace
+from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import PAGE_CELLS
@@ -134,6 +135,7 @@ class FakeModel:
         self._lengths: dict[int, int] = {}
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
         self._thread = threading.get_ident()
+        self.identity = ModelIdentity("fake", 7, "of its header", self.cells[0].nbytes)
         self.pace = FixedPace(are_turns=takes_turns)
         self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
 
@@ -155,6 +157,15 @@ class FakeModel:
 
     def copy_page(self, source: int, target: int) -> None:
         self.cells[target] = self.cells[source]
+
+    def read_page(self, page: int) -> bytes:
+        self._check()
+        return self.cells[page].tobytes()
+
+    def write_page(self, page: int, data: bytes) -> None:
+        self._check()
+        assert not self.sequences.pool.is_shared(page), "another sequence's cells"
+        self.cells[page] = np.frombuffer(data, self.cells.dtype)
 
     def kv(self, sequence: int = 0) -> list[int]:
         """What its latest run could see."""

@@ -5,6 +5,7 @@ record a tensor, padding, tensor data. Everything that the file claims is checke
 size before it is used, so a damaged file costs an error and never more memory than its own size.
 """
 
+import hashlib
 import math
 import mmap
 from dataclasses import dataclass
@@ -85,13 +86,28 @@ class GgufFile:
     def data(self, name: str) -> np.ndarray:
         """The bytes of a tensor as they lie in the file: uint8, read-only, not copied."""
         info = self.tensor(name)
-        if self._mapped is None:
-            raise ValueError(f"{self.path} is closed")
-        return np.frombuffer(self._mapped, np.uint8, info.size, info.offset)
+        return np.frombuffer(self._mapping, np.uint8, info.size, info.offset)
+
+    @property
+    def size(self) -> int:
+        """Of the file, in bytes."""
+        return len(self._mapping)
+
+    def digest_without_data(self) -> str:
+        """The SHA-256 of all that comes before the first tensor's data, in hexadecimal."""
+        end = min((info.offset for info in self.tensors.values()), default=self.size)
+        with memoryview(self._mapping) as view:
+            return hashlib.sha256(view[:end]).hexdigest()
 
     def close(self) -> None:
         """Lets the mapping go as soon as no array looks into it."""
         self._mapped = None
+
+    @property
+    def _mapping(self) -> mmap.mmap:
+        if self._mapped is None:
+            raise ValueError(f"{self.path} is closed")
+        return self._mapped
 
     def __enter__(self) -> "GgufFile":
         return self

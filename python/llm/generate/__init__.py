@@ -7,7 +7,9 @@
                                              seat.Seat       its place: sequence, pages
                                                answer.Answer   one request
                                                  sampling, transcript, stop_words, truncation
+                                               cache_files      its pages in a file: saved_state
                                            decoding         tokens for all answers of a model: pace
 
-`request` and `events` are the plain values that cross. What the main thread imports is light.
+`echo` is a model for tests of games. `request` and `events` are the plain values that cross. What
+the main thread imports is light.
 """

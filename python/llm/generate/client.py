@@ -10,11 +10,12 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from llm.errors import RequestError
+from llm.errors import RequestError, StateFileError
 from llm.generate.conversation import ASKING_ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
     ERROR,
+    GIVEN_UP,
     AnswerStats,
     Ended,
     Event,
@@ -22,12 +23,15 @@ from llm.generate.events import (
     Loaded,
     LoadFailed,
     ModelInfo,
+    StateLoaded,
+    StateSaved,
     ToolsCalled,
     Truncated,
     Updated,
 )
-from llm.generate.request import AnswerOptions, Asked, LoadSpec, Request
+from llm.generate.request import AnswerOptions, Asked, LoadCache, LoadSpec, Request, SaveCache
 from llm.generate.running import Running
+from llm.generate.saved_state import SavedState, open_state, write_state
 from llm.generate.session import Session
 from llm.generate.worker import Worker
 
@@ -57,6 +61,7 @@ class Client:
         self._spec: LoadSpec | None = None  # loaded, or being loaded
         self._running: Running | None = None
         self._waiting: deque[Asked] = deque()
+        self._storing: StateSaved | StateLoaded | None = None  # the worker is at it
         self.conversation = Conversation()
         self.info: ModelInfo | None = None  # of the loaded model
         self.load_error = ""  # of the latest load, if that failed
@@ -167,6 +172,42 @@ class Client:
         self._cancel_unkept()
         self.conversation = replaced
 
+    def save_state(self, path: str, system_prompt: str, *, with_cache: bool) -> None:
+        """Writes the conversation to a file. StateSaved comes, where it is to have the cache when
+        the worker has added that.
+
+        Raises RequestError, StateFileError, and then the file is what it was.
+        """
+        self._check_idle()
+        self._check_stored()
+        state = SavedState(self.conversation.messages(), system_prompt)
+        write_state(path, state)
+        if with_cache and self.info is not None:
+            self._store(SaveCache(path, state), StateSaved())
+        else:
+            self._ready.append(StateSaved())
+
+    def load_state(self, path: str, spec: LoadSpec | None) -> str:
+        """Takes the conversation from a file, as `replace_history`, and gives its system prompt.
+
+        StateLoaded comes, where the file has a cache and there is a `spec` when that is in the
+        model, or is known not to fit it. Raises RequestError, StateFileError: nothing has changed.
+        """
+        self._check_stored()
+        with open_state(path) as (state, _):
+            pass
+        try:
+            self.replace_history(state.messages)
+        except RequestError as problem:
+            raise StateFileError(path, "messages", str(problem)) from None
+        if state.cache is None or spec is None:
+            self._ready.append(StateLoaded())
+        else:
+            if spec != self._spec:
+                self._load_new(spec)
+            self._store(LoadCache(path), StateLoaded())
+        return state.system_prompt
+
     def poll(self) -> Iterator[Event]:
         """What happened since, in order. The receiver of one may ask again or close at once."""
         self._absorb()
@@ -180,6 +221,9 @@ class Client:
             return []
         self.cancel()
         last = list(self.poll())
+        if self._storing is not None:
+            last.append(replace(self._storing, error=GIVEN_UP))
+            self._storing = None
         self._worker().close_session(self._session)
         self._session = None
         self._arrived = deque()  # what the old session still says is said to nobody
@@ -193,6 +237,18 @@ class Client:
                 f"request {self._running.id} is still being answered; stop it or wait for its "
                 "response_ended"
             )
+
+    def _check_stored(self) -> None:
+        self._absorb()
+        if self._storing is not None:
+            signal = "state_saved" if isinstance(self._storing, StateSaved) else "state_loaded"
+            raise RequestError(f"a state file is still being worked on; wait for {signal}")
+
+    def _store(self, job: SaveCache | LoadCache, told: StateSaved | StateLoaded) -> None:
+        if self._post(partial(Session.store, job=job)):
+            self._storing = told
+        else:
+            self._ready.append(replace(told, error="the engine is shutting down"))
 
     def _start(self, asked: Asked) -> None:
         """RequestError where the worker takes nothing more."""
@@ -261,6 +317,8 @@ class Client:
             case LoadFailed(error):
                 self.load_error = error
                 self._spec = None  # so that the next request tries again
+            case StateSaved() | StateLoaded():
+                self._storing = None
             case Truncated() | Updated() | Ended():
                 if self._running is None or event.id != self._running.id:
                     return  # it was cancelled, so for the client it has ended

@@ -15,6 +15,12 @@ CANCELLED = "cancelled"
 ERROR = "error"
 COMPLETE = frozenset({STOP, STOP_WORD, LENGTH})
 
+# Why there is no cache, where nothing went wrong.
+GIVEN_UP = (
+    "the cache was given up: the node left the tree, its model was replaced, or its conversation "
+    "was reset before the cache was saved or loaded"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
@@ -127,6 +133,22 @@ class ToolsCalled:
     faults: tuple[str, ...] = ()  # of others, which cannot be read and have gone back
 
 
+@dataclass(frozen=True, slots=True)
+class StateSaved:
+    """The file is what it is to be; with an error it lacks what was computed."""
+
+    error: str = ""  # one line
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateLoaded:
+    """The conversation is there; with an error it has to be computed anew."""
+
+    error: str = ""  # one line
+    details: str = ""
+
+
 Event = (
     LoadProgressed
     | Loaded
@@ -136,4 +158,6 @@ Event = (
     | Updated
     | Ended
     | ToolsCalled
+    | StateSaved
+    | StateLoaded
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from llm.errors import RequestError
 from llm.files.gguf import GgufFile
 from llm.generate.pace import Pace
+from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.executors import choose_executor
@@ -22,6 +23,7 @@ from llm.text.grammar import GrammarCompiler
 from llm.text.tokenizer import Tokenizer
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
+WORD = 4  # bytes
 WEIGHTS_FROM = 0.1  # the fraction done of a load when the executor starts on its part
 
 
@@ -45,6 +47,7 @@ class Model:
         chunk_size: int,
         executor: Executor,
         token_bytes: int,
+        identity: ModelIdentity,
     ) -> None:
         self.path = path
         self.name = os.path.basename(path)
@@ -55,6 +58,7 @@ class Model:
         self.context_length = context_length  # tokens, prompt and answer together
         self.chunk_size = chunk_size  # most tokens that one forward takes
         self.token_bytes = token_bytes  # of weights that one token reads
+        self.identity = identity  # of its cache
         self._executor = executor
         self._outputs = 0
         self.sequences = CachedSequences(self, executor)
@@ -176,6 +180,12 @@ class Model:
             raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
 
 
+def require_context(context_length: int) -> None:
+    """Raises RequestError where that is too short."""
+    if context_length < MIN_CONTEXT:
+        raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
+
+
 def load_model(
     path: str,
     *,
@@ -191,8 +201,7 @@ def load_model(
     cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
     leaves them to the executor. Closing the generator frees everything. Raises LLMError.
     """
-    if context_length < MIN_CONTEXT:
-        raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
+    require_context(context_length)
     with GgufFile.open(path) as file:
         yield 0.02
         architecture = file.metadata.str("general.architecture")
@@ -207,8 +216,21 @@ def load_model(
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
+        page_bytes = program.page_words * WORD
+        name = os.path.basename(path)
+        identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
     chunk = min(chunk, runner.rows_a_run)
-    return Model(path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes)
+    return Model(
+        path,
+        architecture,
+        tokenizer,
+        chat_format,
+        context,
+        chunk,
+        runner,
+        token_bytes,
+        identity,
+    )
 
 
 def _scaled(

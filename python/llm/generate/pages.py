@@ -20,6 +20,10 @@ class Cache(Protocol):
 
     def copy_page(self, source: int, target: int) -> None: ...
 
+    def read_page(self, page: int) -> bytes: ...
+
+    def write_page(self, page: int, data: bytes) -> None: ...
+
 
 class PagePool:
     def __init__(self, cache: Cache) -> None:
@@ -63,6 +67,14 @@ class PagePool:
         made = self.take()
         self._cache.copy_page(page, made)
         return made
+
+    def read(self, page: int) -> bytes:
+        """Its cells as they lie there."""
+        return self._cache.read_page(page)
+
+    def write(self, page: int, data: bytes) -> None:
+        """What was read of a page of the same model."""
+        self._cache.write_page(page, data)
 
     def _grow(self) -> None:
         """By half, or by little where that is too much."""

@@ -12,11 +12,13 @@ from llm.generate.tools import Tool
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
 
 if TYPE_CHECKING:
+    from llm.generate.saved_state import SavedState
     from llm.text.answer_format import AnswerFormat
     from llm.text.messages import Message
 
 RANDOM_SEED = -1
 MOST_PROBS = 100
+ECHO = "echo:"  # begins the path of a model without a file; what it always says may follow
 
 # name -> lowest and highest value that makes sense
 SAMPLING_RANGES = {
@@ -106,7 +108,7 @@ class SamplingParams:
 class LoadSpec:
     """Which model, and how. Two equal specs mean the same loaded model."""
 
-    path: str  # in the file system's own terms
+    path: str  # in the file system's own terms; or ECHO and a reply
     executor: str
     context_length: int  # tokens
 
@@ -171,6 +173,21 @@ class Request:
     id: int
     prompt: "str | tuple[Message, ...]"
     options: AnswerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCache:
+    """What was computed is to be added to the file that has `state` already."""
+
+    path: str
+    state: "SavedState"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCache:
+    """What a file holds of a conversation that was computed is to be there again."""
+
+    path: str
 
 
 def _range_text(low: float, high: float) -> str:

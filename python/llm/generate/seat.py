@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm.generate.answer import Answer, Steps
+from llm.generate.cache_files import load_cache, save_cache
 from llm.generate.events import Event
-from llm.generate.request import Request
+from llm.generate.request import LoadCache, Request, SaveCache
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -24,6 +25,14 @@ class Seat:
     def answer(self, request: Request, emit: Callable[[Event], None]) -> Steps:
         """Steps that answer; see `Answer` for what is emitted."""
         return Answer(self._sequence, self.context_length, request, emit).run()
+
+    def save_cache(self, job: SaveCache) -> Steps:
+        """Steps that write what its sequence holds. Raises LLMError."""
+        yield from save_cache(self._sequence, job.path, job.state)
+
+    def load_cache(self, job: LoadCache) -> Steps:
+        """Steps after which its sequence is what a file holds. Raises LLMError."""
+        yield from load_cache(self._sequence, job.path, self.context_length)
 
     def forget(self) -> None:
         """The next answer computes its whole prompt."""

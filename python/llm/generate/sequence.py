@@ -1,6 +1,6 @@
 """A conversation's place in the key/value cache of a model that may have others there."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llm.errors import DeviceMemoryError, RequestError
@@ -91,6 +91,41 @@ class CachedSequence:
         finally:  # also those that came before there were no more
             if len(self._pages) > before:
                 pool.place(self.number, self._pages[before:], before)
+
+    def snapshot(self) -> Generator[bytes, None, None]:
+        """The pages of what is known when it begins, as bytes, one after the other.
+
+        They are kept until it ends or is closed, whatever becomes of the sequence.
+        """
+        pool = self._others.pool
+        pages = self._pages[: -(-len(self) // PAGE_CELLS)]
+        for page in pages:
+            pool.share(page)
+        try:
+            for page in pages:
+                yield pool.read(page)
+        finally:
+            for page in pages:
+                pool.release(page)
+
+    def restore(self, ids: Sequence[int], pages: Iterable[bytes]) -> Generator[None, None, None]:
+        """Begins with what was a snapshot of `ids`, a page a step.
+
+        Before the last nothing is known, and also where it fails or is closed. DeviceMemoryError.
+        """
+        pool = self._others.pool
+        self.clear()
+        self.is_busy = True
+        try:
+            for data in pages:
+                self._pages.append(self._others.take_page(self, pool.take))
+                pool.write(self._pages[-1], data)
+                yield
+            pool.place(self.number, self._pages)
+            self.ids = list(ids)
+        finally:
+            self.is_busy = False
+            self._truncate(len(self))  # pages without ids are given back
 
     def _adopt(self, other: "CachedSequence", count: int) -> bool:
         """Begins with the first tokens of another; False where there is no memory for a copy."""

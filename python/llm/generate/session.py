@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from llm.errors import LLMError, printable
+from llm.errors import LLMError, RequestError, printable
 from llm.generate.events import (
     CANCELLED,
     ERROR,
+    GIVEN_UP,
     Ended,
     Event,
     ExecutorChanged,
@@ -22,14 +23,18 @@ from llm.generate.events import (
     LoadFailed,
     LoadProgressed,
     ModelInfo,
+    StateLoaded,
+    StateSaved,
 )
 from llm.generate.library import ModelLibrary
-from llm.generate.request import LoadSpec, Request
+from llm.generate.request import LoadCache, LoadSpec, Request, SaveCache
 
 if TYPE_CHECKING:
     from llm.generate.answer import Steps, Wanted
     from llm.generate.model import Model
     from llm.generate.seat import Seat
+
+Job = LoadSpec | Request | SaveCache | LoadCache
 
 
 class Session:
@@ -39,8 +44,8 @@ class Session:
         self._seat: Seat | None = None
         self._executor = ""  # that the client knows of
         self._load_error = "no model was loaded"
-        self._queue: deque[LoadSpec | Request] = deque()
-        self._job: LoadSpec | Request | None = None  # the one that `_steps` belongs to
+        self._queue: deque[Job] = deque()
+        self._job: Job | None = None  # the one that `_steps` belongs to
         self._steps: Steps | None = None
         self.wanted: Wanted | None = None  # tokens, without which it takes no step
         self.skipped = 0  # times that another was preferred, since its last step
@@ -83,28 +88,26 @@ class Session:
     def answer(self, request: Request) -> None:
         self._queue.append(request)
 
+    def store(self, job: SaveCache | LoadCache) -> None:
+        """Begun at once where nothing else is to be done, before what is there can change."""
+        is_idle = not self.has_work
+        self._queue.append(job)
+        if is_idle:
+            self.step()
+
     def cancel(self, request_id: int) -> None:
         """Ends the request, waiting or running, as cancelled. Nothing when it is over already."""
-        if isinstance(self._job, Request) and self._job.id == request_id:
-            self._stop_job()
-            return
-        for job in list(self._queue):
-            if isinstance(job, Request) and job.id == request_id:
-                self._queue.remove(job)
-                self._emit(Ended(job.id, CANCELLED, ""))
+        self._give_up(lambda job: isinstance(job, Request) and job.id == request_id)
 
     def forget(self) -> None:
         """Forgets what is in the KV, so that the next answer computes its whole prompt."""
+        self._give_up(lambda job: isinstance(job, LoadCache))
         if self._seat is not None:
             self._seat.forget()
 
     def unload(self) -> None:
         """Cancels everything and frees the model."""
-        self._stop_job()
-        while self._queue:
-            job = self._queue.popleft()
-            if isinstance(job, Request):
-                self._emit(Ended(job.id, CANCELLED, ""))
+        self._give_up(lambda _: True)
         if self._seat is not None:
             seat, self._seat = self._seat, None
             seat.close()
@@ -135,13 +138,22 @@ class Session:
             self._job = self._steps = None
         self._tell_executor()
 
-    def _stop_job(self) -> None:
-        if self._steps is not None:
+    def _give_up(self, is_meant: Callable[[Job], bool]) -> None:
+        """Jobs that run or wait; each that the client was promised an end of ends."""
+        if self._steps is not None and self._job is not None and is_meant(self._job):
             self._steps.close()
-        self._job = self._steps = self.wanted = None
+            self._job = self._steps = self.wanted = None
+        for job in [job for job in self._queue if is_meant(job)]:
+            self._queue.remove(job)
+            if isinstance(job, Request):
+                self._emit(Ended(job.id, CANCELLED, ""))
+            elif not isinstance(job, LoadSpec):
+                self._emit(_stored(job, GIVEN_UP))
 
-    def _start(self, job: LoadSpec | Request) -> "Steps":
-        return self._run_load(job) if isinstance(job, LoadSpec) else self._run_answer(job)
+    def _start(self, job: Job) -> "Steps":
+        if isinstance(job, LoadSpec):
+            return self._run_load(job)
+        return self._run_answer(job) if isinstance(job, Request) else self._run_stored(job)
 
     def _run_load(self, spec: LoadSpec) -> "Steps":
         started = time.perf_counter()
@@ -191,10 +203,34 @@ class Session:
         else:
             yield from self._seat.answer(request, self._emit)
 
+    def _run_stored(self, job: SaveCache | LoadCache) -> "Steps":
+        """Emits one event whatever happens, as an answer does."""
+        error, details = GIVEN_UP, ""
+        try:
+            if self._seat is None:
+                raise RequestError(self._load_error)
+            if isinstance(job, SaveCache):
+                yield from self._seat.save_cache(job)
+            else:
+                yield from self._seat.load_cache(job)
+            error = ""
+        except LLMError as problem:
+            error = str(problem)
+        except Exception as problem:
+            error = printable(f"{type(problem).__name__}: {problem}")
+            details = traceback.format_exc()
+        finally:
+            self._emit(_stored(job, error, details))
+
     def _tell_executor(self) -> None:
         if self.model is not None and self.model.executor != self._executor:
             self._executor = self.model.executor
             self._emit(ExecutorChanged(self._executor))
+
+
+def _stored(job: SaveCache | LoadCache, error: str, details: str = "") -> Event:
+    kind = StateSaved if isinstance(job, SaveCache) else StateLoaded
+    return kind(error, details)
 
 
 def _describe(seat: "Seat", load_s: float) -> ModelInfo:

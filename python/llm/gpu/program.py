@@ -93,6 +93,12 @@ class Executor(Protocol):
     def copy_page(self, source: int, target: int) -> None:
         """Keys and values of all layers of a page become those of another, too."""
 
+    def read_page(self, page: int) -> bytes:
+        """Its float16 keys and values of all layers: the same bytes on every executor."""
+
+    def write_page(self, page: int, data: bytes) -> None:
+        """What read_page() gave, also of another process, is there from now on."""
+
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values and logits stay on the device."""
 

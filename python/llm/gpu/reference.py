@@ -120,6 +120,12 @@ class ReferenceExecutor:
     def copy_page(self, source: int, target: int) -> None:
         self._cache[target] = self._cache[source]
 
+    def read_page(self, page: int) -> bytes:
+        return bytes(self._cache[page])
+
+    def write_page(self, page: int, data: bytes) -> None:
+        self._cache[page] = np.frombuffer(data, np.float16)
+
     def run(self, batch: Batch) -> None:
         rows = bucket(len(batch.tokens), self._program.max_rows)
         outputs = len(batch.outputs)

@@ -21,20 +21,23 @@ from godot import (
     exposed,
     signal,
 )
-from llm.errors import RequestError
+from llm.errors import LLMError, RequestError
 from llm.generate.client import Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
     ERROR,
+    GIVEN_UP,
     Ended,
     Event,
     Loaded,
     LoadFailed,
     LoadProgressed,
+    StateLoaded,
+    StateSaved,
     Truncated,
     Updated,
 )
-from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
+from llm.generate.request import ECHO, AnswerOptions, Asked, LoadSpec, SamplingParams
 from llm.nodes.awaited import AwaitedEnds
 from llm.nodes.sampling import LLMSampling
 from llm.nodes.shared_worker import shared_worker
@@ -64,7 +67,9 @@ class LLM(Node):
         hint=FILE,
         hint_string="*.gguf",
         doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
-        "the next [method start_worker] or request.",
+        "the next [method start_worker] or request. For tests of a game there is a model without a "
+        "file, which loads at once and needs no GPU: [code]echo:[/code] answers with the text of "
+        "the question, [code]echo:Who goes there?[/code] with what follows the colon.",
     )
     system_prompt = export(
         str,
@@ -195,6 +200,16 @@ class LLM(Node):
         dropped=int,
         doc="The conversation did not fit: so many of its oldest messages were left out.",
     )
+    state_saved = signal(
+        error=str,
+        doc="Once for each [method save_state], a frame later or more: it is over. Empty, or why "
+        "the file was not written, or lacks what was computed.",
+    )
+    state_loaded = signal(
+        error=str,
+        doc="Once for each [method load_state], a frame later or more: it is over. Empty, or why "
+        "the conversation was not loaded, or has to be computed anew.",
+    )
     response_updated = signal(
         id=int, text=str, doc="A new piece of the answer came. The pieces joined are the answer."
     )
@@ -298,6 +313,38 @@ class LLM(Node):
         except RequestError as problem:
             self._note_error(str(problem))
 
+    def save_state(self, path: str, with_cache: bool = False) -> bool:
+        """Saves the conversation and [member system_prompt] in a file, a user:// or absolute path.
+
+        The file is there when the call returns. [param with_cache] has what the loaded model
+        computed added, so that after [method load_state] the next answer need not compute it again;
+        that takes up to some hundred KB a token, and time: wait for [signal state_saved].
+
+        False, and an error, while a request runs, and where the file cannot be written."""
+        try:
+            file = ProjectSettings.globalize_path(path)
+            self._conversing().save_state(file, self.system_prompt, with_cache=with_cache)
+        except LLMError as problem:
+            return self._refuse("state_saved", problem)
+        return True
+
+    def load_state(self, path: str) -> bool:
+        """Takes the conversation and [member system_prompt] from a file of [method save_state].
+
+        They are there when the call returns. A running request is cancelled and leaves nothing.
+        Where the file has what a model computed, that follows before the next answer: inside the
+        tree, the model loads for it. It is of use to the same model alone, on any [member
+        executor]; where it is of none, [signal state_loaded] says so, and that is all.
+
+        False, and an error, where there is no such file or it is damaged; nothing changes then."""
+        try:
+            file = ProjectSettings.globalize_path(path)
+            spec = self._load_spec() if self.model_path and self.is_inside_tree() else None
+            self.system_prompt = self._conversing().load_state(file, spec)
+        except LLMError as problem:
+            return self._refuse("state_loaded", problem)
+        return True
+
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has for the loaded model; -1 while none is loaded."""
         info = self._conversing().info
@@ -373,23 +420,38 @@ class LLM(Node):
             case LoadFailed(error, details):
                 self._note_error(error, details)
                 self.worker_failed.emit(error)
+            case StateSaved(error, details):
+                self._note_unless_known(error, details)
+                self.state_saved.emit(error)
+            case StateLoaded(error, details):
+                self._note_unless_known(error, details)
+                self.state_loaded.emit(error)
             case Truncated(_, dropped):
                 self.history_truncated.emit(dropped)
             case Updated(request_id, text) if text:
                 self.response_updated.emit(request_id, text)
             case Ended(request_id, reason, text):
-                # A load that failed has said so already.
-                if event.error and event.error != self._conversing().load_error:
-                    self._note_error(event.error, event.details)
+                self._note_unless_known(event.error, event.details)
                 if reason in COMPLETE:
                     self.response_finished.emit(request_id, text)
                 self._end_reason = reason
                 self.response_ended.emit(request_id, reason)
                 self._awaited.tell(request_id, text)
 
+    def _refuse(self, signal_name: str, problem: LLMError) -> bool:
+        """Deferred, so that who awaits the signal after the call is told."""
+        self._note_error(str(problem))
+        self.call_deferred("emit_signal", signal_name, str(problem))
+        return False
+
     def _note_error(self, error: str, details: str = "") -> None:
         self._last_error = error
         godot.log_error(f"{error}\n{details}".rstrip())
+
+    def _note_unless_known(self, error: str, details: str) -> None:
+        """A load that failed has said so already; what was given up is no error."""
+        if error and error not in (GIVEN_UP, self._conversing().load_error):
+            self._note_error(error, details)
 
     def _conversing(self) -> Client:
         if self._client is None:
@@ -401,7 +463,9 @@ class LLM(Node):
             raise RequestError("the node is not inside the tree; add it first")
 
     def _load_spec(self) -> LoadSpec:
-        path = self.model_path and ProjectSettings.globalize_path(self.model_path)
+        path = self.model_path
+        if path and not path.startswith(ECHO):
+            path = ProjectSettings.globalize_path(path)
         return LoadSpec(path, self.executor, self.context_length)
 
     def _answer_options(self) -> AnswerOptions:

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import godot
+from llm.generate.request import ECHO
 from llm.generate.worker import Worker
 from llm.gpu.device.release import release_device
 
@@ -26,6 +27,10 @@ def _load_model(
     path: str, *, executor: str, context_length: int
 ) -> "Generator[float, None, Model]":
     # Called on the worker, so that importing numpy and the rest holds up no frame.
+    if path.startswith(ECHO):
+        from llm.generate.echo import load_echo
+
+        return load_echo(path, executor=executor, context_length=context_length)
     from llm.generate.model import load_model
 
     return load_model(path, executor=executor, context_length=context_length)

@@ -91,6 +91,32 @@ def test_data_is_read_only(tmp_path: Path) -> None:
         assert not file.data("first").flags.writeable
 
 
+def test_the_digest_is_of_all_but_the_data(tmp_path: Path) -> None:
+    def digest(data: bytes) -> str:
+        (tmp_path / "m.gguf").write_bytes(data)
+        with GgufFile.open(str(tmp_path / "m.gguf")) as file:
+            assert file.size == len(data)
+            found: str = file.digest_without_data()
+            return found
+
+    path = small().write(tmp_path / "m.gguf")
+    with GgufFile.open(path) as file:
+        start = min(info.offset for info in file.tensors.values())
+    data = Path(path).read_bytes()
+    weights = data[:start] + bytes(byte ^ 1 for byte in data[start:])
+    key = data.replace(b"words", b"Words")
+    assert digest(weights) == digest(data)
+    assert digest(key) != digest(data)
+    assert len(digest(data)) == 64
+
+
+def test_a_file_without_tensors_has_a_digest(tmp_path: Path) -> None:
+    with GgufFile.open(GgufBuilder().add("n", 1, U32).write(tmp_path / "m.gguf")) as file:
+        assert len(file.digest_without_data()) == 64
+    with pytest.raises(ValueError, match="is closed"):
+        file.digest_without_data()
+
+
 def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
     with (
         GgufFile.open(small().write(tmp_path / "m.gguf")) as file,

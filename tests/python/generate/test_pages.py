@@ -11,6 +11,7 @@ from llm.generate.pages import LEAST_GROWTH, PagePool
 class Cache:
     def __init__(self, pages: int, most: int = 1000) -> None:
         self.pages, self.most = pages, most
+        self.data: dict[int, bytes] = {}
         self.copies: list[tuple[int, int]] = []
         self.placed: list[tuple[int, list[int], int]] = []
 
@@ -25,6 +26,12 @@ class Cache:
     def copy_page(self, source: int, target: int) -> None:
         self.copies.append((source, target))
 
+    def read_page(self, page: int) -> bytes:
+        return self.data[page]
+
+    def write_page(self, page: int, data: bytes) -> None:
+        self.data[page] = data
+
 
 def test_a_page_is_given_out_once() -> None:
     pool = PagePool(Cache(3))
@@ -32,6 +39,14 @@ def test_a_page_is_given_out_once() -> None:
     assert taken == [0, 1, 2]
     pool.release(1)
     assert (pool.used, pool.take()) == (2, 1)
+
+
+def test_what_is_written_is_read() -> None:
+    pool = PagePool(Cache(2))
+    pages = [pool.take(), pool.take()]
+    for page in pages:
+        pool.write(page, bytes([page]))
+    assert [pool.read(page) for page in pages] == [b"\0", b"\1"]
 
 
 def test_a_shared_page_is_free_when_the_last_one_releases_it() -> None:

@@ -9,7 +9,7 @@ from support.manual_worker import ManualWorker
 from support.tiny_gemma import CONTEXT, WIDTH, write_tiny_gemma
 
 from llm.generate.client import Client, new_request_id
-from llm.generate.events import Ended, Event
+from llm.generate.events import Ended, Event, StateLoaded
 from llm.generate.model import load_model
 from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 
@@ -75,6 +75,38 @@ def test_a_conversation_goes_on_from_what_was_computed(tiny: Path) -> None:
     second, _ = talk.ask(tiny, "And?")
     assert second.stats.cached_tokens >= first.stats.prompt_tokens - 1
     assert [m["role"] for m in talk.client.conversation.messages()] == ["user", "assistant"] * 2
+
+
+def test_a_saved_conversation_goes_on_in_another_process(tiny: Path, tmp_path: Path) -> None:
+    """Another worker with a model of its own; the same tokens as where nothing was saved."""
+    path = str(tmp_path / "a.state")
+    first = Talk()
+    first.ask(tiny, "Hi")
+    first.client.save_state(path, "", with_cache=True)
+    first.worker.run()
+    expected, ids = first.ask(tiny, "And?")
+
+    second = Talk()
+    second.client.load_state(path, LoadSpec(str(tiny), "reference", CONTEXT))
+    found, same_ids = second.ask(tiny, "And?")
+    assert (found.text, same_ids) == (expected.text, ids)
+    assert found.stats.cached_tokens == expected.stats.cached_tokens > 0
+
+
+def test_another_model_takes_the_conversation_alone(tiny: Path, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.state")
+    first = Talk()
+    first.ask(tiny, "Hi")
+    first.client.save_state(path, "", with_cache=True)
+    first.worker.run()
+    other = write_tiny_gemma(tmp_path / "other.gguf", metadata={"general.name": "another"})
+    second = Talk()
+    second.client.load_state(path, LoadSpec(str(other), "reference", CONTEXT))
+    second.worker.run()
+    [told] = [event for event in second.client.poll() if isinstance(event, StateLoaded)]
+    assert "of tiny.gguf, and" in told.error
+    assert len(second.client.conversation.messages()) == 2
+    assert second.ask(tiny, "And?")[0].stats.cached_tokens == 0
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])

@@ -65,6 +65,17 @@ class PagedCache:
         self._device.copy(self.buffer, self._between, at, size)
         self._device.copy(self._between, self.buffer, 0, size, to=to)
 
+    def read_page(self, page: int) -> bytes:
+        """Runs what is recorded, and waits. DeviceMemoryError."""
+        at = self._page_start(page) * WORD
+        return self._device.read_part(self.buffer, at, self._page_words * WORD)
+
+    def write_page(self, page: int, data: bytes) -> None:
+        """What read_page() gave."""
+        staged = self._device.staging(len(data))
+        staged.view()[:] = data
+        self._device.write(self.buffer, self._page_start(page) * WORD, staged, len(data))
+
     def free(self) -> None:
         """Twice is harmless."""
         buffers = [buffer for buffer in (self.buffer, self._between) if buffer is not None]

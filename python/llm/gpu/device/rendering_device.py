@@ -119,7 +119,7 @@ class RenderingDevice:
     def read(self, buffer: Any, offset: int, size: int) -> bytes:
         """Runs what is recorded, waits, and returns bytes.
 
-        Godot stages a copy of the whole source buffer, so only small buffers may be read.
+        Godot stages a copy of the whole source buffer: of large ones, see read_part().
         """
         data = self._device.buffer_get_data(buffer, offset, size)
         if len(data) != size:
@@ -127,6 +127,15 @@ class RenderingDevice:
                 f"{self.name} returned {len(data):,} of {size:,} bytes; it may be lost"
             )
         return bytes(data)
+
+    def read_part(self, buffer: Any, offset: int, size: int) -> bytes:
+        """As read(), of a large buffer: through one of the part's size. DeviceMemoryError."""
+        target = self.buffer(size, "a copy that is to be read")
+        try:
+            self.copy(buffer, target, offset, size)
+            return self.read(target, 0, size)
+        finally:
+            self.free(target)
 
     def copy(self, source: Any, target: Any, offset: int, size: int, *, to: int = 0) -> None:
         """Copies `size` bytes at `offset` of one buffer to `to` of another, on the GPU."""

@@ -168,6 +168,12 @@ class DispatchExecutor:
     def copy_page(self, source: int, target: int) -> None:
         self._paged.copy_page(source, target)
 
+    def read_page(self, page: int) -> bytes:
+        return self._paged.read_page(page)
+
+    def write_page(self, page: int, data: bytes) -> None:
+        self._paged.write_page(page, data)
+
     def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
         self._paged.place(sequence, pages, first)
 
@@ -385,12 +391,7 @@ class DispatchExecutor:
         return Tensor(self._logits.offset + output * width, 1, width)
 
     def _read_floats(self, tensor: Tensor) -> Floats:
-        """Activations, through a buffer of their size: see RenderingDevice.read."""
+        """Activations."""
         size = tensor.rows * tensor.width * WORD
-        target = self._device.buffer(size, "a copy of the logits")
-        try:
-            self._device.copy(self._work, target, tensor.offset * WORD, size)
-            data = self._device.read(target, 0, size)
-        finally:
-            self._device.free(target)
+        data = self._device.read_part(self._work, tensor.offset * WORD, size)
         return np.frombuffer(data, np.float32).reshape(tensor.rows, tensor.width)
