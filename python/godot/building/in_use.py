@@ -19,6 +19,7 @@ CLASSES = (
     "FileAccess",
     "DirAccess",
     "GDScript",
+    "Expression",
     # Computing on the GPU
     "RenderingServer",
     "RenderingDevice",

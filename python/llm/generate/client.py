@@ -20,6 +20,7 @@ from llm.generate.events import (
     Ended,
     Event,
     ExecutorChanged,
+    Likely,
     Loaded,
     LoadFailed,
     ModelInfo,
@@ -68,6 +69,7 @@ class Client:
         self.stats = AnswerStats()  # of the running answer, or the latest
         self.token_ids: list[int] = []  # of the running answer, or the latest
         self.reasoning = ""  # that came before or within it
+        self.likely: list[tuple[Likely, ...]] = []  # of its tokens, where they were asked for
 
     @property
     def is_answering(self) -> bool:
@@ -160,8 +162,7 @@ class Client:
         self._cancel_unkept()
         self.conversation.clear()
         self._post(Session.forget)
-        self.stats = AnswerStats()
-        self.token_ids = []
+        self._forget_answer()
 
     def replace_history(self, messages: Sequence[object]) -> None:
         """Takes another conversation. A running answer is cancelled, and not kept.
@@ -207,6 +208,11 @@ class Client:
                 self._load_new(spec)
             self._store(LoadCache(path), StateLoaded())
         return state.system_prompt
+
+    def begin_frame(self, number: int) -> None:
+        """A frame of the game, with its number, brings time to a request that is limited by it."""
+        if self._running is not None and self._running.asked.options.frame_seconds > 0.0:
+            self._worker().begin_frame(number)
 
     def poll(self) -> Iterator[Event]:
         """What happened since, in order. The receiver of one may ask again or close at once."""
@@ -257,9 +263,11 @@ class Client:
         running = Running(asked)
         self._post_request(running)
         self._running = running
+        self._forget_answer()
+
+    def _forget_answer(self) -> None:
         self.stats = AnswerStats()
-        self.token_ids = []
-        self.reasoning = ""
+        self.token_ids, self.reasoning, self.likely = [], "", []
 
     def _go_on(self, running: Running) -> None:
         """With another round, if all results of the latest are there."""
@@ -339,6 +347,8 @@ class Client:
             self.reasoning += event.reasoning
             if event.token is not None:
                 self.token_ids.append(event.token)
+            if event.likely:
+                self.likely.append(event.likely)
             return event
         if running.wants_tools(event):
             if running.rounds_left > 0:

@@ -4,7 +4,6 @@ It decides nothing about inference and waits for nothing: see `llm.generate`.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import godot
@@ -14,14 +13,14 @@ from godot import (
     MULTILINE_TEXT,
     RANGE,
     BoundSignal,
+    Engine,
     Node,
-    PackedStringArray,
     ProjectSettings,
     export,
     exposed,
     signal,
 )
-from llm.errors import LLMError, RequestError
+from llm.errors import RequestError
 from llm.generate.client import Client, new_request_id
 from llm.generate.events import (
     COMPLETE,
@@ -34,18 +33,23 @@ from llm.generate.events import (
     LoadProgressed,
     StateLoaded,
     StateSaved,
+    ToolsCalled,
     Truncated,
     Updated,
 )
-from llm.generate.request import ECHO, AnswerOptions, Asked, LoadSpec, SamplingParams
+from llm.generate.request import ECHO, AnswerOptions, Asked, LoadSpec
+from llm.generate.tools import Tool
+from llm.nodes.answer_settings import AnswerSettings
 from llm.nodes.awaited import AwaitedEnds
-from llm.nodes.sampling import LLMSampling
+from llm.nodes.history import History
 from llm.nodes.shared_worker import shared_worker
-from llm.nodes.stats import stats_of
+from llm.nodes.stats import stats_of, told_tokens
+from llm.nodes.tool_calling import ToolCalling
+from llm.nodes.toolbox import Toolbox
 
 
 @exposed
-class LLM(Node):
+class LLM(AnswerSettings, ToolCalling, History, Node):
     """Runs a language model inside the game and answers prompts.
 
     Set [member model_path], connect [signal response_updated] and [signal response_ended], and call
@@ -87,78 +91,6 @@ class LLM(Node):
         "Cut to what the model was made for. A node that asks for more than the others of its file "
         "loads the file again. Taken up like [member model_path].",
     )
-    max_tokens = export(
-        int,
-        default=512,
-        hint=RANGE,
-        hint_string="0,8192,1,or_greater",
-        doc="The most tokens of one answer; 0 is as many as the context holds.",
-    )
-    sampling = export(
-        LLMSampling,
-        doc="How an answer is drawn, in all detail. Where it is set, this node's own values from "
-        "[member temperature] to [member seed] count for nothing.",
-    )
-    temperature = export(
-        float,
-        default=0.8,
-        hint=RANGE,
-        hint_string="0,2,0.01,or_greater",
-        doc="Higher is more surprising; 0 always takes the likeliest token.",
-    )
-    top_k = export(
-        int,
-        default=40,
-        hint=RANGE,
-        hint_string="0,256,1,or_greater",
-        doc="Draw from the k likeliest tokens only; 0 is off.",
-    )
-    top_p = export(
-        float,
-        default=0.95,
-        hint=RANGE,
-        hint_string="0,1,0.01",
-        doc="Draw from the fewest tokens that together have this probability; 1 is off.",
-    )
-    min_p = export(
-        float,
-        default=0.05,
-        hint=RANGE,
-        hint_string="0,1,0.01",
-        doc="Draw from tokens at least this fraction as likely as the likeliest; 0 is off.",
-    )
-    repeat_penalty = export(
-        float,
-        default=1.0,
-        hint=RANGE,
-        hint_string="0.5,2,0.01,or_greater",
-        doc="Above 1, tokens among the latest 64 become less likely; 1 is off.",
-    )
-    presence_penalty = export(
-        float,
-        default=0.0,
-        hint=RANGE,
-        hint_string="-2,2,0.01,or_less,or_greater",
-        doc="Taken from the logit of each token that is among the latest 64; 0 is off.",
-    )
-    frequency_penalty = export(
-        float,
-        default=0.0,
-        hint=RANGE,
-        hint_string="-2,2,0.01,or_less,or_greater",
-        doc="Taken from the logit of each token, once for each time it is among the latest 64; "
-        "0 is off.",
-    )
-    seed = export(
-        int,
-        default=-1,
-        doc="From 0 up, the same seed gives the same text to the same conversation, exactly so "
-        "after [method reset_context]; -1 is a new one each time.",
-    )
-    stop_words = export(
-        PackedStringArray,
-        doc="Texts that end an answer where they come up. They are no part of it.",
-    )
     context_policy = export(
         str,
         default="truncate",
@@ -176,6 +108,30 @@ class LLM(Node):
         hint_string="reject,queue,replace",
         doc="What happens to a request that comes while another runs: it ends at once with reason "
         "error (reject), waits until that one has ended (queue), or stops that one (replace).",
+    )
+    allow_thinking = export(
+        bool,
+        default=True,
+        doc="Whether a model that reasons does so before it answers, see "
+        "[signal reasoning_updated]. Without it, it answers at once.",
+    )
+    priority = export(
+        int,
+        default=0,
+        hint=RANGE,
+        hint_string="-10,10,1,or_less,or_greater",
+        doc="Where several nodes wait for their prompts to be read, the one with the highest "
+        "priority comes first; who waits for long comes all the same. Once they answer, they do so "
+        "side by side.",
+    )
+    gpu_ms_per_frame = export(
+        float,
+        default=0.0,
+        hint=RANGE,
+        hint_string="0,16,0.1,or_greater",
+        doc="How many milliseconds of the GPU's time answers may take in each frame, so that the "
+        "game keeps its frame rate; 0 is no limit. Where several nodes answer, the lowest that is "
+        "set counts for all. A token that takes longer than that is paid by the frames after it.",
     )
     executor = export(
         str,
@@ -196,19 +152,10 @@ class LLM(Node):
         "[method start_worker] or request tries again.",
     )
     load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
-    history_truncated = signal(
-        dropped=int,
-        doc="The conversation did not fit: so many of its oldest messages were left out.",
-    )
-    state_saved = signal(
-        error=str,
-        doc="Once for each [method save_state], a frame later or more: it is over. Empty, or why "
-        "the file was not written, or lacks what was computed.",
-    )
-    state_loaded = signal(
-        error=str,
-        doc="Once for each [method load_state], a frame later or more: it is over. Empty, or why "
-        "the conversation was not loaded, or has to be computed anew.",
+    reasoning_updated = signal(
+        id=int,
+        text=str,
+        doc="A new piece of what the model thinks before it answers. It is no part of the answer.",
     )
     response_updated = signal(
         id=int, text=str, doc="A new piece of the answer came. The pieces joined are the answer."
@@ -234,6 +181,7 @@ class LLM(Node):
 
     def __init__(self) -> None:
         self._awaited = AwaitedEnds()
+        self._toolbox = Toolbox()
         self._refused_id = 0  # the latest request that was not accepted
 
     def start_worker(self) -> None:
@@ -263,14 +211,6 @@ class LLM(Node):
         had, which stays where nothing comes. Gives the request's id, as [method ask]."""
         return self._request(None)
 
-    def edit_message(self, index: int, text: str) -> None:
-        """Puts another text in the place of one in [method get_chat_history]. The next answer
-        follows from it. While a request runs, or where there is no such message, an error."""
-        try:
-            self._conversing().edit_message(index, text)
-        except RequestError as problem:
-            self._note_error(str(problem))
-
     def ask_async(self, text: str, role: str = "user") -> BoundSignal:
         """As [method ask], for [code]var reply: String = await llm.ask_async("Hi")[/code].
 
@@ -286,7 +226,7 @@ class LLM(Node):
         """Has the model go on from a text as it stands, without chat format, system prompt or
         history. Markers such as <start_of_turn> count. Gives the request's id, as [method ask]."""
         options = self._answer_options
-        return self._request(lambda id, spec: Asked(id, None, raw_prompt, spec, options()))
+        return self._request(lambda id, spec: Asked(id, None, raw_prompt, spec, options(tools=())))
 
     def stop_generation(self) -> None:
         """Cancels the running request, also while it waits for the model to load, and those that
@@ -294,61 +234,21 @@ class LLM(Node):
         nothing was. The next request may be made at once."""
         self._conversing().cancel()
 
-    def reset_context(self) -> None:
-        """Begins a new conversation: empties the history and forgets what was computed. A running
-        request is cancelled and leaves nothing."""
-        self._conversing().reset()
-
-    def get_chat_history(self) -> list[Any]:
-        """The conversation, oldest first: a Dictionary with role (user or assistant) and content
-        for each message. A turn appears when its answer has ended."""
-        return list(self._conversing().conversation.messages())
-
-    def set_chat_history(self, messages: list[Any]) -> None:
-        """Replaces the conversation, in the form of [method get_chat_history]; the first message
-        may have role system. A running request is cancelled and leaves nothing. A bad message is
-        an error, and changes nothing."""
-        try:
-            self._conversing().replace_history(messages)
-        except RequestError as problem:
-            self._note_error(str(problem))
-
-    def save_state(self, path: str, with_cache: bool = False) -> bool:
-        """Saves the conversation and [member system_prompt] in a file, a user:// or absolute path.
-
-        The file is there when the call returns. [param with_cache] has what the loaded model
-        computed added, so that after [method load_state] the next answer need not compute it again;
-        that takes up to some hundred KB a token, and time: wait for [signal state_saved].
-
-        False, and an error, while a request runs, and where the file cannot be written."""
-        try:
-            file = ProjectSettings.globalize_path(path)
-            self._conversing().save_state(file, self.system_prompt, with_cache=with_cache)
-        except LLMError as problem:
-            return self._refuse("state_saved", problem)
-        return True
-
-    def load_state(self, path: str) -> bool:
-        """Takes the conversation and [member system_prompt] from a file of [method save_state].
-
-        They are there when the call returns. A running request is cancelled and leaves nothing.
-        Where the file has what a model computed, that follows before the next answer: inside the
-        tree, the model loads for it. It is of use to the same model alone, on any [member
-        executor]; where it is of none, [signal state_loaded] says so, and that is all.
-
-        False, and an error, where there is no such file or it is damaged; nothing changes then."""
-        try:
-            file = ProjectSettings.globalize_path(path)
-            spec = self._load_spec() if self.model_path and self.is_inside_tree() else None
-            self.system_prompt = self._conversing().load_state(file, spec)
-        except LLMError as problem:
-            return self._refuse("state_loaded", problem)
-        return True
-
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has for the loaded model; -1 while none is loaded."""
         info = self._conversing().info
         return -1 if info is None else len(info.tokenizer.encode(text, add_bos=False))
+
+    def get_reasoning(self) -> str:
+        """What the model thought for the running or the latest answer; empty where it did not."""
+        return self._conversing().reasoning
+
+    def get_token_probabilities(self) -> list[Any]:
+        """Of the running or the latest answer, where [member n_probs] was above 0: a Dictionary
+        for each token, with token (its id), text, probability, and candidates, an Array of the same
+        for the likeliest tokens at that place. A probability is what the model gave it, after
+        penalties, biases and the answer's format, before cutoffs and temperature."""
+        return told_tokens(self._conversing().likely)
 
     def is_answering(self) -> bool:
         """Whether a request runs, or waits for the model to load."""
@@ -381,6 +281,7 @@ class LLM(Node):
     def _process(self, delta: float) -> None:
         self._awaited.begin_frame()
         if self._client is not None:
+            self._client.begin_frame(Engine.get_process_frames())
             for event in self._client.poll():
                 self._tell(event)
 
@@ -428,8 +329,13 @@ class LLM(Node):
                 self.state_loaded.emit(error)
             case Truncated(_, dropped):
                 self.history_truncated.emit(dropped)
-            case Updated(request_id, text) if text:
-                self.response_updated.emit(request_id, text)
+            case Updated(request_id, text):
+                if event.reasoning:
+                    self.reasoning_updated.emit(request_id, event.reasoning)
+                if text:
+                    self.response_updated.emit(request_id, text)
+            case ToolsCalled():
+                self._call_tools(event)
             case Ended(request_id, reason, text):
                 self._note_unless_known(event.error, event.details)
                 if reason in COMPLETE:
@@ -437,12 +343,6 @@ class LLM(Node):
                 self._end_reason = reason
                 self.response_ended.emit(request_id, reason)
                 self._awaited.tell(request_id, text)
-
-    def _refuse(self, signal_name: str, problem: LLMError) -> bool:
-        """Deferred, so that who awaits the signal after the call is told."""
-        self._note_error(str(problem))
-        self.call_deferred("emit_signal", signal_name, str(problem))
-        return False
 
     def _note_error(self, error: str, details: str = "") -> None:
         self._last_error = error
@@ -468,21 +368,18 @@ class LLM(Node):
             path = ProjectSettings.globalize_path(path)
         return LoadSpec(path, self.executor, self.context_length)
 
-    def _answer_options(self) -> AnswerOptions:
-        if self.sampling is None:
-            sampling = SamplingParams(
-                temperature=self.temperature,
-                top_k=self.top_k,
-                top_p=self.top_p,
-                min_p=self.min_p,
-                repeat_penalty=self.repeat_penalty,
-                presence_penalty=self.presence_penalty,
-                frequency_penalty=self.frequency_penalty,
-                seed=self.seed,
-            )
-        else:
-            known = [field.name for field in fields(SamplingParams)]
-            values = self.sampling._values().items()
-            sampling = SamplingParams(**{name: value for name, value in values if name in known})
-        words = tuple(self.stop_words)
-        return AnswerOptions(sampling, self.max_tokens, words, self.context_policy)
+    def _answer_options(self, tools: tuple[Tool, ...] | None = None) -> AnswerOptions:
+        """`tools` in the place of the node's own."""
+        return AnswerOptions(
+            self._sampling_params(),
+            self.max_tokens,
+            tuple(self.stop_words),
+            self.context_policy,
+            self.priority,
+            self.gpu_ms_per_frame / 1000.0,
+            self.allow_thinking,
+            self._toolbox.tools if tools is None else tools,
+            self.max_tool_rounds,
+            self._format(),
+            self.n_probs,
+        )

@@ -177,7 +177,7 @@ class LLMSampling(Resource):
         int,
         default=64,
         hint=RANGE,
-        hint_string="0,4096,1,or_greater",
+        hint_string="0,512,1",
         doc="How many of the latest tokens the penalties look at.",
         group="Penalties",
     )

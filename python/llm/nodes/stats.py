@@ -1,8 +1,10 @@
-"""What a node says of its model and its answer, for a status bar."""
+"""What a node says of its model and its answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from llm.generate.client import Client
+from llm.generate.events import Likely
 
 
 def stats_of(client: Client) -> dict[str, Any]:
@@ -26,3 +28,15 @@ def stats_of(client: Client) -> dict[str, Any]:
         "token_ids": list(client.token_ids),
         "thread": answer.thread,
     }
+
+
+def told_tokens(likely: Sequence[tuple[Likely, ...]]) -> list[dict[str, Any]]:
+    """As `LLM.get_token_probabilities` describes it."""
+    return [
+        {**_told(chosen), "candidates": [_told(each) for each in others]}
+        for chosen, *others in likely
+    ]
+
+
+def _told(likely: Likely) -> dict[str, Any]:
+    return {"token": likely.token, "text": likely.text, "probability": likely.probability}
