@@ -131,8 +131,6 @@ func sell(
 	marks: PackedStringArray = [],
 	to: Array[int] = [],
 ) -> Dictionary:
-	item: String, _count: int, discount: float = 0.5, marks: PackedStringArray = []
-) -> Dictionary:
 	_calls.append([item, _count, discount, marks, to])
 	return {"gold": 10 * _count}
 
