@@ -128,6 +128,15 @@ class RenderingDevice:
             )
         return bytes(data)
 
+    def read_part(self, buffer: Any, offset: int, size: int) -> bytes:
+        """As `read`, of a large buffer: through one of the size of the part."""
+        part = self.buffer(size, "a copy to read")
+        try:
+            self.copy(buffer, part, offset, size)
+            return self.read(part, 0, size)
+        finally:
+            self.free(part)
+
     def copy(self, source: Any, target: Any, offset: int, size: int, *, to: int = 0) -> None:
         """Copies `size` bytes at `offset` of one buffer to `to` of another, on the GPU."""
         self._device.buffer_copy(source, target, offset, to, size)
