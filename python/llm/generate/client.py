@@ -5,12 +5,13 @@ Runs on one thread, in Godot the main one, never waits for the worker and never 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
+from llm.generate.connection import Connection
 from llm.generate.conversation import ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
@@ -18,9 +19,7 @@ from llm.generate.events import (
     AnswerStats,
     Ended,
     Event,
-    ExecutorChanged,
     Loaded,
-    LoadFailed,
     ModelInfo,
     Truncated,
     Updated,
@@ -72,18 +71,23 @@ class Client:
 
     def __init__(self, worker: Callable[[], Worker]) -> None:
         """`worker` is called when one is needed first: a game that never asks starts no thread."""
-        self._worker = worker
-        self._session: Session | None = None
-        self._arrived: deque[Event] = deque()  # the worker appends
+        self._connection = Connection(worker)
         self._ready: deque[Event] = deque()  # taken note of, to be given out
-        self._spec: LoadSpec | None = None  # loaded, or being loaded
         self._running: _Running | None = None
         self._waiting: deque[Asked] = deque()
         self.conversation = Conversation()
-        self.info: ModelInfo | None = None  # of the loaded model
-        self.load_error = ""  # of the latest load, if that failed
         self.stats = AnswerStats()  # of the running answer, or the latest
         self.token_ids: list[int] = []  # of the running answer, or the latest
+
+    @property
+    def info(self) -> ModelInfo | None:
+        """Of the loaded model."""
+        return self._connection.info
+
+    @property
+    def load_error(self) -> str:
+        """Of the latest load, if that failed."""
+        return self._connection.load_error
 
     @property
     def is_answering(self) -> bool:
@@ -92,13 +96,13 @@ class Client:
 
     @property
     def is_loading(self) -> bool:
-        return self._spec is not None and self.info is None
+        return self._connection.is_loading
 
     def load(self, spec: LoadSpec) -> None:
         """Loads, unless that model is there or on its way. Replacing another cancels its answer."""
-        if spec != self._spec:
+        if spec != self._connection.spec:
             self.cancel()
-            self._load_new(spec)
+            self._connection.load(spec)
         elif self.info is not None:
             self._ready.append(Loaded(self.info))  # so that who waits for it is told
 
@@ -136,7 +140,7 @@ class Client:
         """
         waiting, self._waiting = self._waiting, deque()
         if self._running is not None:
-            self._post(partial(Session.cancel, request_id=self._running.id))
+            self._connection.post(partial(Session.cancel, request_id=self._running.id))
             self._absorb()
         if self._running is not None:  # its end may just have arrived by itself
             self._take(Ended(self._running.id, CANCELLED, self._running.text, self.stats))
@@ -163,7 +167,7 @@ class Client:
         """Empties the conversation and the KV. A running answer is cancelled, and not kept."""
         self._cancel_unkept()
         self.conversation.clear()
-        self._post(Session.forget)
+        self._connection.post(Session.forget)
         self.stats = AnswerStats()
         self.token_ids = []
 
@@ -185,14 +189,11 @@ class Client:
 
     def close(self) -> list[Event]:
         """Unloads, and gives the last events, the running request's end included. Usable again."""
-        if self._session is None:
+        if not self._connection.is_open:
             return []
         self.cancel()
         last = list(self.poll())
-        self._worker().close_session(self._session)
-        self._session = None
-        self._arrived = deque()  # what the old session still says is said to nobody
-        self._spec = self.info = None
+        self._connection.close()
         return last
 
     def _check_idle(self) -> None:
@@ -205,15 +206,15 @@ class Client:
 
     def _start(self, asked: Asked) -> None:
         """RequestError where the worker takes nothing more."""
-        if asked.spec != self._spec:
-            self._load_new(asked.spec)
+        if asked.spec != self._connection.spec:
+            self._connection.load(asked.spec)
         prompt: str | tuple[Message, ...] = asked.prompt
         if asked.question is not None:
             prompt = self.conversation.asking(
                 asked.question, asked.prompt, asked.role, is_again=asked.is_again
             )
         request = Request(asked.id, prompt, asked.options)
-        if not self._post(partial(Session.answer, request=request)):
+        if not self._connection.post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
         self._running = _Running(asked.id, asked.question, asked.role, asked.is_again)
         self.stats = AnswerStats()
@@ -227,38 +228,21 @@ class Client:
             except RequestError as problem:
                 self._ready.append(Ended(asked.id, ERROR, "", error=str(problem)))
 
-    def _load_new(self, spec: LoadSpec) -> None:
-        if self._session is None:
-            self._session = self._worker().open_session(self._arrived.append)
-        self._spec, self.info, self.load_error = spec, None, ""
-        self._post(partial(Session.load, spec=spec))
-
     def _cancel_unkept(self) -> None:
         if self._running is not None:
             self._running.question = None
             self.cancel()
 
-    def _post(self, command: Callable[[Session], None]) -> bool:
-        return self._session is not None and self._worker().post(partial(command, self._session))
-
     def _absorb(self) -> None:
-        while self._arrived:
-            self._take(self._arrived.popleft())
+        for event in self._connection.events():
+            self._take(event)
 
     def _take(self, event: Event) -> None:
         """Brings the state up to date with an event, and keeps it to be given out."""
-        match event:
-            case Loaded(info):
-                self.info = info
-            case ExecutorChanged(executor) if self.info is not None:
-                self.info = replace(self.info, executor=executor)
-            case LoadFailed(error):
-                self.load_error = error
-                self._spec = None  # so that the next request tries again
-            case Truncated() | Updated() | Ended():
-                if self._running is None or event.id != self._running.id:
-                    return  # it was cancelled, so for the client it has ended
-                self._take_answer(event, self._running)
+        if isinstance(event, Truncated | Updated | Ended):
+            if self._running is None or event.id != self._running.id:
+                return  # it was cancelled, so for the client it has ended
+            self._take_answer(event, self._running)
         self._ready.append(event)
         self._start_next()
 

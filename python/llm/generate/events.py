@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from llm.gpu.program import Floats
     from llm.text.tokenizer import Tokenizer
 
 # Why a request ended. Every accepted request ends exactly once, with one of these.
@@ -103,4 +104,15 @@ class Ended:
     details: str = ""
 
 
-Event = LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Truncated | Updated | Ended
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """An embedding request is over, as it should be; otherwise it is told by `Ended`."""
+
+    id: int
+    vectors: "tuple[Floats, ...]"  # of each text (C,), of length 1
+    source: str  # of the vectors: those of another one mean other things
+
+
+Event = (
+    LoadProgressed | Loaded | ExecutorChanged | LoadFailed | Truncated | Updated | Embedded | Ended
+)

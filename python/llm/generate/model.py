@@ -16,6 +16,7 @@ from llm.gpu.penalties import Penalties
 from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import ROWS_APART, Batch, Candidates, Executor, Floats
 from llm.gpu.sampler import Sampler
+from llm.models.pooling import pooling_of
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
 from llm.text.tokenizer import Tokenizer
@@ -44,6 +45,7 @@ class Model:
         chunk_size: int,
         executor: Executor,
         token_bytes: int,
+        pooling: str,
     ) -> None:
         self.path = path
         self.name = os.path.basename(path)
@@ -53,8 +55,10 @@ class Model:
         self.context_length = context_length  # tokens, prompt and answer together
         self.chunk_size = chunk_size  # most tokens that one forward takes
         self.token_bytes = token_bytes  # of weights that one token reads
+        self.pooling = pooling  # of texts to vectors: see llm.models.pooling
         self._executor = executor
         self._outputs = 0
+        self._rows = 0
         self.sequences = CachedSequences(self, executor)
         self.pace = Pace()
 
@@ -93,10 +97,11 @@ class Model:
         of some rows.
 
         Keys and values of positions before are used as they stand; those of the rows are written.
-        `outputs` are row numbers. Raises RequestError beyond the context or the chunk.
+        `outputs` are row numbers; without any, hidden rows are kept. Raises RequestError beyond the
+        context or the chunk.
         """
         self._check_place(len(ids), position)
-        self._outputs = len(outputs)
+        self._outputs, self._rows = len(outputs), len(ids)
         sequences = [sequence] * len(ids)
         self._executor.run(Batch(ids, range(position, position + len(ids)), outputs, sequences))
 
@@ -153,6 +158,10 @@ class Model:
         """The logits of the output rows, (O, V) float32."""
         return self._executor.logits(self._outputs)
 
+    def hidden(self) -> Floats:
+        """The rows of the latest forward, which was without outputs: (T, C) float32."""
+        return self._executor.hidden(self._rows)
+
     def profile(self, ids: Sequence[int], position: int) -> RunProfile:
         """Runs tokens as `forward` does, with logits of the last, and times each kind of work."""
         self._check_place(len(ids), position)
@@ -203,8 +212,11 @@ def load_model(
         chat_format = ChatFormat.from_metadata(file.metadata, tokenizer)
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
+        pooling = pooling_of(file.metadata)
     chunk = min(chunk, runner.rows_a_run)
-    return Model(path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes)
+    return Model(
+        path, architecture, tokenizer, chat_format, context, chunk, runner, token_bytes, pooling
+    )
 
 
 def _scaled(

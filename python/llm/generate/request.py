@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
+from llm.models.pooling import POOLINGS
 
 if TYPE_CHECKING:
     from llm.text.chat_format import Message
 
 RANDOM_SEED = -1
+AUTO = "auto"  # the pooling of the model file
 
 # name -> lowest and highest value that makes sense
 SAMPLING_RANGES = {
@@ -91,6 +93,30 @@ class Request:
     id: int
     prompt: "str | tuple[Message, ...]"
     options: AnswerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """A vector to be made of each text."""
+
+    id: int
+    texts: tuple[str, ...]
+    pooling: str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.pooling not in (AUTO, *POOLINGS):
+            known = ", ".join((AUTO, *POOLINGS))
+            raise RequestError(f"pooling is '{self.pooling}'; there are {known}")
+        for index, text in enumerate(self.texts):
+            if not text.strip():
+                raise RequestError(f"{self.name_of(index)} is empty")
+
+    def name_of(self, index: int) -> str:
+        """Of a text, to the one who asked."""
+        return "the text" if len(self.texts) == 1 else f"text {index}"
+
+
+AnyRequest = Request | EmbeddingRequest
 
 
 def _range_text(low: float, high: float) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm.generate.answer import Answer, Steps
+from llm.generate.embedding import Embedding
 from llm.generate.events import Event
-from llm.generate.request import Request
+from llm.generate.request import EmbeddingRequest, Request
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -24,6 +25,10 @@ class Seat:
     def answer(self, request: Request, emit: Callable[[Event], None]) -> Steps:
         """Steps that answer; see `Answer` for what is emitted."""
         return Answer(self._sequence, self.context_length, request, emit).run()
+
+    def embed(self, request: EmbeddingRequest, emit: Callable[[Event], None]) -> Steps:
+        """Steps that make vectors; see `Embedding` for what is emitted."""
+        return Embedding(self._sequence, self.context_length, request, emit).run()
 
     def forget(self) -> None:
         """The next answer computes its whole prompt."""

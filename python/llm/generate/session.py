@@ -24,12 +24,14 @@ from llm.generate.events import (
     ModelInfo,
 )
 from llm.generate.library import ModelLibrary
-from llm.generate.request import LoadSpec, Request
+from llm.generate.request import AnyRequest, EmbeddingRequest, LoadSpec
 
 if TYPE_CHECKING:
     from llm.generate.answer import Steps, Wanted
     from llm.generate.model import Model
     from llm.generate.seat import Seat
+
+Job = LoadSpec | AnyRequest
 
 
 class Session:
@@ -39,8 +41,8 @@ class Session:
         self._seat: Seat | None = None
         self._executor = ""  # that the client knows of
         self._load_error = "no model was loaded"
-        self._queue: deque[LoadSpec | Request] = deque()
-        self._job: LoadSpec | Request | None = None  # the one that `_steps` belongs to
+        self._queue: deque[Job] = deque()
+        self._job: Job | None = None  # the one that `_steps` belongs to
         self._steps: Steps | None = None
         self.wanted: Wanted | None = None  # tokens, without which it takes no step
 
@@ -62,16 +64,16 @@ class Session:
         self.unload()
         self._queue.append(spec)
 
-    def answer(self, request: Request) -> None:
+    def answer(self, request: AnyRequest) -> None:
         self._queue.append(request)
 
     def cancel(self, request_id: int) -> None:
         """Ends the request, waiting or running, as cancelled. Nothing when it is over already."""
-        if isinstance(self._job, Request) and self._job.id == request_id:
+        if isinstance(self._job, AnyRequest) and self._job.id == request_id:
             self._stop_job()
             return
         for job in list(self._queue):
-            if isinstance(job, Request) and job.id == request_id:
+            if isinstance(job, AnyRequest) and job.id == request_id:
                 self._queue.remove(job)
                 self._emit(Ended(job.id, CANCELLED, ""))
 
@@ -85,7 +87,7 @@ class Session:
         self._stop_job()
         while self._queue:
             job = self._queue.popleft()
-            if isinstance(job, Request):
+            if isinstance(job, AnyRequest):
                 self._emit(Ended(job.id, CANCELLED, ""))
         if self._seat is not None:
             seat, self._seat = self._seat, None
@@ -122,8 +124,8 @@ class Session:
             self._steps.close()
         self._job = self._steps = self.wanted = None
 
-    def _start(self, job: LoadSpec | Request) -> "Steps":
-        return self._run_load(job) if isinstance(job, LoadSpec) else self._run_answer(job)
+    def _start(self, job: Job) -> "Steps":
+        return self._run_load(job) if isinstance(job, LoadSpec) else self._run_request(job)
 
     def _run_load(self, spec: LoadSpec) -> "Steps":
         started = time.perf_counter()
@@ -167,9 +169,11 @@ class Session:
         self._load_error = error
         self._emit(LoadFailed(error, details))
 
-    def _run_answer(self, request: Request) -> "Steps":
+    def _run_request(self, request: AnyRequest) -> "Steps":
         if self._seat is None:
             self._emit(Ended(request.id, ERROR, "", error=self._load_error))
+        elif isinstance(request, EmbeddingRequest):
+            yield from self._seat.embed(request, self._emit)
         else:
             yield from self._seat.answer(request, self._emit)
 
