@@ -24,6 +24,7 @@ from llm.gpu.sampler import Sampler
 
 BOS, END = 256, 257
 VOCABULARY = 258
+WIDTH = 6
 NOTHING = -1  # in a cell
 TURN_END = "\nUser:"  # the chat format's own stop word
 
@@ -46,6 +47,9 @@ class FakeTokenizer:
             for index, part in enumerate(text.split("<end>"))
             for id in ([END] if index else []) + list(part.encode())
         ]
+
+    def encode_whole(self, text: str) -> list[int]:
+        return self.encode(text)
 
     def piece(self, token: int) -> bytes:
         return bytes([token]) if token < 256 else b""
@@ -79,6 +83,7 @@ class FakeModel:
 
     name, architecture, path, device = "fake", "fake", "fake.gguf", "no device"
     memory_bytes = 0
+    pooling = "mean"
 
     def __init__(
         self,
@@ -110,6 +115,7 @@ class FakeModel:
         self._tables = {0: list(range(self.pages))}
         self._lengths: dict[int, int] = {}
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
+        self._hidden: list[np.ndarray] = []  # (WIDTH,) of each row of a run without outputs
         self._thread = threading.get_ident()
         self.pace = FixedPace(are_turns=takes_turns)
         self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
@@ -148,6 +154,9 @@ class FakeModel:
         if outputs:
             assert list(outputs) == [len(ids) - 1], "only the last row is of use"
             self._scores = [self._next_scores(sequence)]
+        else:
+            ends = range(position + 1, position + len(ids) + 1)
+            self._hidden = [hidden_row(self.kv(sequence)[:end]) for end in ends]
 
     def forward_rows(self, rows: Sequence[Row]) -> None:
         assert len({row.sequence for row in rows}) == len(rows) <= self.chunk_size
@@ -159,7 +168,7 @@ class FakeModel:
 
     def _begin_run(self) -> None:
         self._check()
-        self._scores = []
+        self._scores, self._hidden = [], []
         self._before_forward(len(self.forwards) + len(self.together))
 
     def _write(self, sequence: int, ids: Sequence[int], position: int) -> None:
@@ -170,6 +179,11 @@ class FakeModel:
             self.cells[page, place % PAGE_CELLS] = id
         self._lengths[sequence] = position + len(ids)
         assert NOTHING not in self.kv(sequence), "positions in between were never computed"
+
+    def hidden(self) -> np.ndarray:
+        self._check()
+        assert self._hidden, "the last run had outputs"
+        return np.stack(self._hidden)
 
     def candidates(
         self, k: int, penalties: Penalties | None = None, output: int = -1
@@ -229,6 +243,12 @@ class FakeModel:
         scores = random.normal(0.0, 2.0, VOCABULARY).astype(np.float32)
         scores[128:] = -100.0  # ASCII only, and it never ends by itself
         return scores
+
+
+def hidden_row(ids: Sequence[int]) -> np.ndarray:
+    """What a token becomes that stands at the end of these, (WIDTH,)."""
+    seed = zlib.crc32(np.asarray(ids, np.uint16).tobytes())
+    return np.random.default_rng(seed).normal(0.0, 1.0, WIDTH).astype(np.float32)
 
 
 def says(*answers: str) -> list[int]:
