@@ -51,6 +51,14 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
+    class RefCounted(Object):
+        """As Node."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    class Resource(RefCounted):
+        """As Node."""
+
 
 # Which module a name comes from; any other is an engine class, a singleton or a constant.
 _MODULES = {

@@ -46,9 +46,11 @@ def class_page(entry: Registered) -> str:
 
 def _method(method: Method) -> str:
     first_default = method.required
+    qualifiers = ' qualifiers="static"' if method.is_static else ""
     parameters = _parameters(method.arguments, dict(enumerate(method.defaults, first_default)))
     return (
-        f'<method name="{method.name}"><return type="{_type(method.result)}" />{parameters}'
+        f'<method name="{method.name}"{qualifiers}><return type="{_type(method.result)}" />'
+        f"{parameters}"
         f"<description>{_escape(_clean(method.doc))}</description></method>"
     )
 

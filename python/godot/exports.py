@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import api
 from .interface import OBJECT, TYPES
+from .packed import PackedByteArray, PackedFloat32Array, PackedInt32Array
 from .signals import SignalOfClass
 from .variant import NIL
 
@@ -51,10 +52,10 @@ class Type:
         self.is_reference = False
         if name in TYPES:
             self.kind = TYPES[name]
-        elif api.has_class(name) or name in exposed_names:
+        elif api.has_class(name) or name in exposed_parents:
             self.kind = OBJECT
             self.class_name = name
-            self.is_reference = api.is_ref_counted(name)
+            self.is_reference = api.is_ref_counted(exposed_parents.get(name, name))
         else:
             self.kind = NIL
             self.is_variant = True
@@ -66,12 +67,30 @@ class Type:
 
     def fit(self, value: Any) -> Any:
         """`value` as the declared type has it; raises TypeError where it does not fit."""
+        if self.class_name:
+            return _fit_object(value, self.class_name)
         convert = _FIT.get(self.name)
         return value if convert is None else convert(value)
 
+    @property
+    def is_resource(self) -> bool:
+        """Whether this is the engine's class Resource, or inherits it."""
+        name = exposed_parents.get(self.class_name, self.class_name)
+        while name not in ("", "Resource"):
+            name = api.parent_of(name)
+        return name == "Resource"
 
-# Classes registered so far, so that annotations may name them.
-exposed_names: set[str] = set()
+
+# The engine's classes that those exposed so far inherit, so that annotations may name them.
+exposed_parents: dict[str, str] = {}
+
+
+def _fit_object(value: Any, class_name: str) -> Any:
+    from .classes import engine_class
+
+    if value is None or isinstance(value, engine_class(class_name)):
+        return value
+    raise TypeError(f"expected {class_name} or None, found {type(value).__name__}")
 
 
 def _fit_int(value: Any) -> int:
@@ -118,6 +137,9 @@ _FIT: dict[str, Function[[Any], Any]] = {
     "Array": _fit_list,
     "PackedStringArray": _fit_list,
     "Dictionary": _fit_dict,
+    "PackedByteArray": PackedByteArray.of,
+    "PackedInt32Array": PackedInt32Array.of,
+    "PackedFloat32Array": PackedFloat32Array.of,
 }
 
 _EMPTY: dict[str, Any] = {
@@ -129,11 +151,16 @@ _EMPTY: dict[str, Any] = {
     "PackedStringArray": [],
     "Dictionary": {},
     "PackedByteArray": b"",
+    "PackedInt32Array": [],
+    "PackedFloat32Array": [],
 }
 
 
 class export:  # noqa: N801 (reads as a declaration, in godot-python's own spelling)
     """A property that the inspector shows and scenes save; a descriptor with one value an instance.
+
+    Of an engine class, the value is an object of it or None. Neighbours with the same `group` stand
+    under that heading in the inspector.
 
     temperature = export(float, default=0.8, hint=RANGE, hint_string="0,2,0.05", doc="…")
 
@@ -156,6 +183,9 @@ class export:  # noqa: N801 (reads as a declaration, in godot-python's own spell
         self.default = _EMPTY.get(self.type.name) if default is None else default
         self.hint = hint
         self.hint_string = hint_string
+        if self.type.is_resource and not hint:
+            self.hint = api.constant("PROPERTY_HINT_RESOURCE_TYPE")
+            self.hint_string = self.type.class_name
         self.doc = doc
         self.group = group
         self.name = ""
@@ -203,7 +233,17 @@ class signal(SignalOfClass):  # noqa: N801 (as above)
 class Method:
     """A method that the engine may call."""
 
-    __slots__ = ("arguments", "defaults", "doc", "function", "name", "required", "result", "where")
+    __slots__ = (
+        "arguments",
+        "defaults",
+        "doc",
+        "function",
+        "is_static",
+        "name",
+        "required",
+        "result",
+        "where",
+    )
 
     def __init__(
         self,
@@ -212,6 +252,7 @@ class Method:
         arguments: list[tuple[str, Type]],
         result: Type,
         defaults: tuple[Any, ...] = (),
+        is_static: bool = False,
     ) -> None:
         """`where` is "Class.method"; `defaults` belong to the last arguments."""
         self.where = where
@@ -219,6 +260,7 @@ class Method:
         self.function = function
         self.arguments = arguments
         self.result = result
+        self.is_static = is_static
         self.defaults = defaults
         self.required = len(arguments) - len(defaults)
         self.doc = getattr(function, "__doc__", None) or ""
@@ -226,25 +268,48 @@ class Method:
     @classmethod
     def from_function(cls, class_name: str, name: str, function: Any) -> Method:
         """Arguments and result by the function's annotations; what has none takes any type."""
+        is_static = isinstance(function, staticmethod)
+        if is_static:
+            function = function.__func__
         code = function.__code__
         annotations = function.__annotations__
-        names = code.co_varnames[1 : code.co_argcount]
+        names = code.co_varnames[0 if is_static else 1 : code.co_argcount]
         return cls(
             f"{class_name}.{name}",
             function,
             [(argument, Type(annotations.get(argument, "Any"))) for argument in names],
             Type(annotations.get("return", "None")),
             function.__defaults__ or (),
+            is_static,
         )
 
 
-def find_methods(cls: type) -> list[Method]:
-    """The public methods with annotations that `cls` itself defines, without * or ** parameters."""
-    return [
-        Method.from_function(cls.__name__, name, function)
-        for name, function in cls.__dict__.items()
-        if not name.startswith("_")
-        and type(function) is type(find_methods)
-        and function.__annotations__
+def declared_by(
+    cls: type, plain_bases: list[type]
+) -> tuple[list[export], list[signal], list[Method]]:
+    """What `cls` and its plain bases declare, in that order; whoever is first has a name.
+
+    Methods are the public ones with annotations and without * or ** parameters.
+    """
+    members: dict[str, Any] = {}
+    for owner in (cls, *plain_bases):
+        for name, value in owner.__dict__.items():
+            members.setdefault(name, value)
+    return (
+        [value for value in members.values() if isinstance(value, export)],
+        [value for value in members.values() if isinstance(value, signal)],
+        [
+            Method.from_function(cls.__name__, name, value)
+            for name, value in members.items()
+            if not name.startswith("_") and _is_method(value)
+        ],
+    )
+
+
+def _is_method(value: Any) -> bool:
+    function = value.__func__ if isinstance(value, staticmethod) else value
+    return (
+        type(function) is type(_is_method)
+        and bool(function.__annotations__)
         and not function.__code__.co_flags & HAS_EXTRA_ARGUMENTS
-    ]
+    )

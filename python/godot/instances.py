@@ -1,25 +1,27 @@
 """Instances of exposed classes: the engine makes, frees and notifies them, and calls virtuals.
 
 A Python instance lives as long as the engine's object: `_alive` holds it, `on_free_instance` lets
-it go. Both directions go through one handle: the engine stores it with the object,
-`ffi.from_handle` turns it into the instance.
+it go; of a RefCounted one, its attributes do. Both directions go through one handle: the engine
+stores it with the object, `instance_of` turns it into the instance.
 """
 
 from __future__ import annotations
+
+import gc
 
 from . import api, interface
 from .arguments import read_pointers, write_pointer
 from .exports import Type
 from .interface import ffi, identity, lib, string_name
 from .log import report_exception
-from .objects import POSTINITIALIZE
+from .objects import POSTINITIALIZE, Counted, Object, instance_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable as Function
     from typing import Any
 
-_alive: dict[int, Any] = {}  # address of a handle -> the handle, which holds the instance
+_alive: dict[int, Any] = {}  # address of a handle -> the handle, which holds an instance or Counted
 _no_callbacks = ffi.new("GDExtensionInstanceBindingCallbacks *")
 _shutdown: list[Function[[], None]] = []
 
@@ -36,6 +38,14 @@ def shut_down() -> None:
             callback()
         except BaseException:
             report_exception("on_shutdown")
+    _release_all()
+
+
+def _release_all() -> None:
+    """Gives back the references of Python's globals, so that no object outlives its class."""
+    for found in gc.get_objects():
+        if issubclass(type(found), Object):
+            found.__del__()
 
 
 class Virtual:
@@ -54,12 +64,13 @@ class Virtual:
 class ClassRecord:
     """What the engine's callbacks need to know of one exposed class."""
 
-    __slots__ = ("cls", "handle", "name", "native_parent", "virtuals")
+    __slots__ = ("cls", "handle", "is_ref_counted", "name", "native_parent", "virtuals")
 
     def __init__(self, cls: type, native_parent: str) -> None:
         self.cls = cls
         self.name = cls.__name__
         self.native_parent = native_parent
+        self.is_ref_counted = api.is_ref_counted(native_parent)
         self.virtuals = _find_virtuals(cls, native_parent)
         self.handle = ffi.new_handle(self)
 
@@ -78,14 +89,24 @@ def _find_virtuals(cls: type, native_parent: str) -> dict[int, Virtual]:
     return found
 
 
-def create_instance(record: ClassRecord, notify: bool = True) -> Any:
-    """A new engine object with its Python instance; an exception in `__init__` is reported."""
+def create_instance(record: ClassRecord, reference: Function[[Any], Any], notify: bool) -> Any:
+    """A new engine object with its Python instance; an exception in `__init__` is reported.
+
+    `reference` gives the instance its reference where the object is RefCounted: the first one,
+    or another, when the first is the engine's.
+    """
     pointer = lib.classdb_construct_object2(string_name(record.native_parent))
     instance: Any = object.__new__(record.cls)
-    handle = ffi.new_handle(instance)
-    _alive[int(ffi.cast("intptr_t", handle))] = handle
+    instance._owned = False
     instance._pointer = pointer
     instance._id = instance._check = lib.object_get_instance_id(pointer)
+    if record.is_ref_counted:
+        reference(pointer)
+        instance._owned = True
+        handle = ffi.new_handle(Counted(record.cls, instance.__dict__))
+    else:
+        handle = ffi.new_handle(instance)
+    _alive[int(ffi.cast("intptr_t", handle))] = handle
     lib.object_set_instance(pointer, string_name(record.name), handle)
     lib.object_set_instance_binding(pointer, interface.library, handle, _no_callbacks)
     try:
@@ -100,7 +121,12 @@ def create_instance(record: ClassRecord, notify: bool = True) -> Any:
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def on_create_instance(userdata: Any, notify: int) -> Any:
     try:
-        return create_instance(ffi.from_handle(userdata), notify != 0)._pointer
+        instance = create_instance(ffi.from_handle(userdata), lib.object_reference, notify != 0)
+        if instance._owned and instance.get_reference_count() == 1:
+            # Whoever was given it meanwhile has taken, and given back, the engine's own reference.
+            # A deferred call's argument holds it until the engine has another.
+            instance.call_deferred("get_meta", "_", instance)
+        return instance._pointer
     except BaseException:
         report_exception("create_instance")
         return ffi.NULL
@@ -113,7 +139,7 @@ def on_free_instance(userdata: Any, handle: Any) -> None:
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def on_notification(handle: Any, what: int, is_reversed: int) -> None:
-    instance = ffi.from_handle(handle)
+    instance = instance_of(handle)
     try:
         instance._notification(what)
     except BaseException:
@@ -130,9 +156,7 @@ def on_find_virtual(userdata: Any, name: Any, hash: int) -> Any:
 def on_call_virtual(handle: Any, name: Any, userdata: Any, arguments: Any, result: Any) -> None:
     virtual = ffi.from_handle(userdata)
     try:
-        returned = virtual.function(
-            ffi.from_handle(handle), *read_pointers(arguments, virtual.types)
-        )
+        returned = virtual.function(instance_of(handle), *read_pointers(arguments, virtual.types))
         if virtual.result is not None:
             write_pointer(result, returned, virtual.result)
     except BaseException:

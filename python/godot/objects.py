@@ -2,7 +2,10 @@
 
 An object of the engine is a proxy: two proxies of one object are equal, not identical. A RefCounted
 one is held by its proxy; of any other the proxy notices, by its instance id, that it was freed.
-Instances of `exposed` classes are themselves, never proxies.
+
+Instances of `exposed` classes are themselves, never proxies, unless they are RefCounted: of those
+Python sees proxies that share one set of attributes, so that the engine's count says everything.
+As in the engine, objects that hold each other in a circle are never freed.
 """
 
 from __future__ import annotations
@@ -45,10 +48,12 @@ class ObjectType(type):
 class Object(metaclass=ObjectType):
     """The engine's base class; classes.py adds its methods."""
 
+    __slots__ = ("__dict__", "__weakref__", "_owned")
+
+    _owned: bool  # this proxy holds a reference; no attribute, as those may be shared
     _pointer: Any = ffi.NULL
     _id = 0  # instance id
     _check = 0  # the instance id where others may free the object, else 0
-    _owned = False  # this proxy holds a reference
 
     if TYPE_CHECKING:  # of the engine's own methods, those that this module calls
         get: Function[[str], Any]
@@ -111,11 +116,35 @@ def proxy(cls: Any, pointer: Any, instance_id: int, owned: bool) -> Any:
     made: Any = object.__new__(cls)
     made._pointer = pointer
     made._id = instance_id
-    if owned:
-        made._owned = True
-    else:
+    made._owned = owned
+    if not owned:
         made._check = instance_id
     return made
+
+
+class Counted:
+    """What the engine holds of an exposed RefCounted object: the attributes of its proxies."""
+
+    __slots__ = ("attributes", "cls")
+
+    def __init__(self, cls: type, attributes: dict[str, Any]) -> None:
+        self.cls = cls
+        self.attributes = attributes
+
+    def proxy(self, owned: bool) -> Any:
+        """As the function above."""
+        made: Any = object.__new__(self.cls)
+        made.__dict__ = self.attributes
+        made._owned = owned
+        return made
+
+
+def instance_of(handle: Any) -> Any:
+    """The Python object, or a proxy of its own, behind a handle that the engine holds."""
+    found = ffi.from_handle(handle)
+    if type(found) is Counted:
+        return found.proxy(lib.object_reference(found.attributes["_pointer"]))
+    return found
 
 
 def pointer_of(value: Object) -> Any:
@@ -129,7 +158,8 @@ def _read_object(value: Any) -> Any:
     if value.object == ffi.NULL:
         return None
     if value.python != ffi.NULL:
-        return ffi.from_handle(value.python)
+        found = ffi.from_handle(value.python)
+        return found.proxy(value.owned != 0) if type(found) is Counted else found
     from .classes import class_of
 
     return proxy(class_of(value), value.object, value.opaque[2], value.owned != 0)

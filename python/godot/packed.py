@@ -61,6 +61,18 @@ class _Packed(Opaque):
         if data.nbytes:
             lib.memory_copy(self._start(), ffi.from_buffer(data), data.nbytes)
 
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        """`given` as such an array; raises TypeError where it is none, nor can be made one."""
+        if isinstance(given, cls):
+            return given
+        try:
+            iter(given)
+            return cls(given)
+        except TypeError as error:
+            found = type(given).__name__
+            raise TypeError(f"expected {cls.name}, found {found} ({error})") from None
+
     def _as_bytes(self, source: Any) -> Any:
         """The memory of `source` where it holds bytes or elements of this kind, else None."""
         try:
@@ -212,7 +224,7 @@ def _write_strings(value: Any, given: Any, keep: list[Any]) -> None:
 
 def _add_numbers(cls: type[_Packed]) -> None:
     def write(value: Any, given: Any, keep: list[Any]) -> None:
-        (given if isinstance(given, cls) else cls(given)).lend(value, keep)
+        cls.of(given).lend(value, keep)
 
     READERS[cls.kind] = cls.adopt
     TYPED_WRITERS[cls.name] = write

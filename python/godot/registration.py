@@ -10,11 +10,11 @@ from __future__ import annotations
 from . import api, interface
 from .arguments import read_pointers, read_variants, write_default, write_pointer, write_result
 from .classes import add_class
-from .exports import Method, Type, export, exposed_names, find_methods, signal
+from .exports import Method, Type, declared_by, export, exposed_parents
 from .instances import ClassRecord, create_instance
 from .interface import ffi, lib, string, string_name
 from .log import report_exception
-from .objects import Object
+from .objects import Object, instance_of
 from .variant import write_variant
 
 TYPE_CHECKING = False
@@ -33,9 +33,7 @@ class Registered:
         self.cls = cls
         self.parent = parent
         self.record = record
-        self.exports = [value for value in cls.__dict__.values() if isinstance(value, export)]
-        self.signals = [value for value in cls.__dict__.values() if isinstance(value, signal)]
-        self.methods = find_methods(cls)
+        self.exports, self.signals, self.methods = declared_by(cls, _plain_bases(cls))
         self.handles: list[Any] = []  # what the engine holds addresses of
 
 
@@ -45,6 +43,9 @@ registered: dict[str, Registered] = {}  # parents before children
 def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     """Makes a Python class that inherits an engine class one of the engine's own, at once.
 
+    What its plain Python bases declare counts as its own, so that a large class can be written in
+    parts: `class LLM(Sampling, Conversation, Node)`.
+
     It belongs into a module that is imported at the start (`module` in runtime.cfg): of a class
     exposed later, an editor build lets only Python make objects, since it takes the class for one
     of the editor's.
@@ -52,30 +53,29 @@ def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     if cls is None:
         return lambda wrapped: exposed(wrapped, tool=tool)
     name = cls.__name__
-    parent = cls.__mro__[1].__name__
-    native_parent = next(
-        (base.__name__ for base in cls.__mro__ if api.has_class(base.__name__)), None
-    )
-    if native_parent is None or not issubclass(cls, Object):
+    if not issubclass(cls, Object):
         raise TypeError(f"{name} must inherit an engine class, such as Node")
+    engine_bases = [base.__name__ for base in cls.__mro__[1:] if issubclass(base, Object)]
+    parent = engine_bases[0]
     if not api.has_class(parent) and parent not in registered:
         raise TypeError(f"{name} inherits {parent}, which is neither the engine's nor exposed")
-    if api.is_ref_counted(native_parent):
-        raise TypeError(
-            f"{name} inherits {native_parent}; exposed classes cannot be RefCounted, use Node"
-        )
     if name in registered or api.has_class(name):
         raise TypeError(f"there is a class {name} already")
-    exposed_names.add(name)
+    native_parent = next(base for base in engine_bases if api.has_class(base))
+    exposed_parents[name] = native_parent
     record = ClassRecord(cls, native_parent)
     entry = Registered(cls, parent, record)
     _register_class(entry, is_runtime=not tool)
-    cls._create_instance = staticmethod(lambda: create_instance(record))
+    cls._create_instance = staticmethod(
+        lambda: create_instance(record, lib.object_init_reference, notify=True)
+    )
     registered[name] = entry
     cls.__setattr__ = object.__setattr__
     add_class(name, cls)
+    group = ""
     for prop in entry.exports:
-        _register_property(entry, prop)
+        _register_property(entry, prop, None if prop.group == group else prop.group)
+        group = prop.group
     for declared in entry.signals:
         infos, _ = _property_infos(declared.arguments)
         lib.classdb_register_extension_class_signal(
@@ -88,6 +88,15 @@ def exposed(cls: Any = None, *, tool: bool = False) -> Any:
     for method in entry.methods:
         _register_method(entry, method)
     return cls
+
+
+def _plain_bases(cls: type) -> list[type]:
+    """Those that are neither the engine's nor exposed, and not a base of one that is."""
+    inherited: set[type] = {object}
+    for base in cls.__mro__[1:]:
+        if issubclass(base, Object):
+            inherited.update(base.__mro__)
+    return [base for base in cls.__mro__[1:] if base not in inherited]
 
 
 def unregister_all() -> None:
@@ -135,7 +144,8 @@ def _property_infos(arguments: list[tuple[str, Type]]) -> tuple[Any, Any]:
     return infos, ffi.new("GDExtensionClassMethodArgumentMetadata[]", count)
 
 
-def _register_property(entry: Registered, prop: export) -> None:
+def _register_property(entry: Registered, prop: export, group: str | None) -> None:
+    """`group` is the one that begins with this property; an empty one ends that before it."""
     # The engine wants a property's getter and setter to be methods.
     where = entry.record.name
     getter = Method(
@@ -145,9 +155,9 @@ def _register_property(entry: Registered, prop: export) -> None:
     for method in (getter, setter):
         _register_method(entry, method)
     library, class_name = interface.library, string_name(entry.record.name)
-    if prop.group:
+    if group is not None:
         lib.classdb_register_extension_class_property_group(
-            library, class_name, string(prop.group), string("")
+            library, class_name, string(group), string("")
         )
     info = ffi.new("GDExtensionPropertyInfo *")
     _fill_property_info(info, prop.name, prop.type, prop.hint, prop.hint_string)
@@ -165,6 +175,8 @@ def _register_method(entry: Registered, method: Method) -> None:
     info.call_func = lib.on_call_method
     info.ptrcall_func = lib.on_call_method_typed
     info.method_flags = lib.GDEXTENSION_METHOD_FLAGS_DEFAULT
+    if method.is_static:
+        info.method_flags |= lib.GDEXTENSION_METHOD_FLAG_STATIC
     result_info = ffi.new("GDExtensionPropertyInfo *")
     if not method.result.is_nothing:
         _fill_property_info(result_info, "", method.result)
@@ -212,7 +224,7 @@ def on_call_method(
                 error.argument = i
                 error.expected = declared[i][1].kind
                 return
-        write_result(method.function(ffi.from_handle(handle), *items), method.result, result)
+        write_result(_call(method, handle, items), method.result, result)
     except BaseException:
         report_exception(method.where)
         write_default(method.result, result)
@@ -223,8 +235,14 @@ def on_call_method_typed(userdata: Any, handle: Any, arguments: Any, result: Any
     method: Method = ffi.from_handle(userdata)
     try:
         items = read_pointers(arguments, [declared for _, declared in method.arguments])
-        returned = method.function(ffi.from_handle(handle), *items)
+        returned = _call(method, handle, items)
         if not method.result.is_nothing:
             write_pointer(result, returned, method.result)
     except BaseException:
         report_exception(method.where)
+
+
+def _call(method: Method, handle: Any, items: list[Any]) -> Any:
+    if method.is_static:
+        return method.function(*items)
+    return method.function(instance_of(handle), *items)

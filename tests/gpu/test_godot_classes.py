@@ -319,7 +319,6 @@ def memory_kib() -> int:
     ("base", "message"),
     [
         pytest.param(object, "must inherit an engine class", id="no engine class"),
-        pytest.param(RefCounted, "cannot be RefCounted", id="a RefCounted class"),
         pytest.param(
             type("Plain", (Node,), {}), "neither the engine's nor exposed", id="a class between"
         ),

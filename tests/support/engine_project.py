@@ -59,14 +59,18 @@ class EngineProject:
             command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
         )
 
-    def editor_report(self, script: str) -> dict[str, Any]:
-        """What a script of tests/support, run in this project's editor, says as REPORT {JSON}."""
-        done = self.run(["--editor", "--script", ROOT / "tests" / "support" / script])
+    def report(self, script: str, *options: str) -> dict[str, Any]:
+        """What a script of tests/support, run in this project, says as REPORT {JSON}."""
+        done = self.run([*options, "--script", ROOT / "tests" / "support" / script])
         for line in done.stdout.splitlines():
             if line.startswith("REPORT "):
                 found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
                 return {**found, "stderr": done.stderr}
         raise AssertionError(f"no report:\n{done.stdout}\n{done.stderr}")
+
+    def editor_report(self, script: str) -> dict[str, Any]:
+        """The same in this project's editor."""
+        return self.report(script, "--editor")
 
     def run_python(self, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs `source` as a program of run.gd."""

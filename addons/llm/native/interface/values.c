@@ -220,9 +220,7 @@ void object_identify(Value *value) {
 		value_destroy(GDEXTENSION_VARIANT_TYPE_STRING_NAME, &class_name);
 	}
 	if (!value->owned && is_ref_counted(value->object)) {
-		GDExtensionBool alive = false;
-		object_method_bind_ptrcall(engine.reference, value->object, NULL, &alive);
-		value->owned = true;
+		value->owned = object_reference(value->object);
 	}
 }
 
@@ -346,6 +344,12 @@ void memory_clear(void *target, int64_t size) {
 void object_init_reference(void *object) {
 	GDExtensionBool alive = false;
 	object_method_bind_ptrcall(engine.init_ref, object, NULL, &alive);
+}
+
+bool object_reference(void *object) {
+	GDExtensionBool alive = false;
+	object_method_bind_ptrcall(engine.reference, object, NULL, &alive);
+	return alive;
 }
 
 void object_release(void *object) {

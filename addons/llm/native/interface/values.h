@@ -65,8 +65,10 @@ void value_write_pointer(Value *value, int32_t declared, GDExtensionBool is_refe
 void memory_copy(void *target, const void *source, int64_t size);
 void memory_clear(void *target, int64_t size);
 
-/* Reference counting of RefCounted objects. Releasing the last reference destroys the object. */
+/* Reference counting of RefCounted objects. False where the object is being destroyed; releasing the last reference
+ * destroys it. */
 void object_init_reference(void *object);
+bool object_reference(void *object);
 void object_release(void *object);
 
 /* What Python needs to know of an object: instance id, its own object, and a reference where it is RefCounted. */
