@@ -5,6 +5,7 @@ LLMError
 ├── UnsupportedModelError   a sound file that needs something this build does not have
 ├── DeviceError             no usable GPU, or a kernel does not compile
 │   └── DeviceMemoryError   what a load would cost does not fit, or an allocation was refused
+├── StateFileError          what was saved is missing, damaged, truncated or newer
 ├── RequestError            an empty prompt, a prompt longer than the context, a busy node
 └── NumericError            the model's own numbers are not finite
 """
@@ -57,6 +58,13 @@ class DeviceMemoryError(DeviceError):
 
 class RequestError(LLMError):
     """The caller asked for something that cannot be answered; the node stays usable."""
+
+
+class StateFileError(LLMError):
+    """What was saved cannot be read or written; the message names the file and the field."""
+
+    def __init__(self, path: str, field: str, problem: str) -> None:
+        super().__init__(f"{path}: {field}: {problem}")
 
 
 class NumericError(LLMError):

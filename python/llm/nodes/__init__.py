@@ -1,5 +1,7 @@
 """What a Godot scene sees. Imported at engine start, so nothing heavy is imported from here."""
 
+from llm.nodes.embedding import LLMEmbedding
 from llm.nodes.llm import LLM
+from llm.nodes.memory import LLMMemory
 
-__all__ = ["LLM"]
+__all__ = ["LLM", "LLMEmbedding", "LLMMemory"]

@@ -34,7 +34,7 @@ from llm.generate.events import (
     Updated,
 )
 from llm.generate.request import AnswerOptions, LoadSpec, SamplingParams
-from llm.nodes.awaited import AwaitedEnds
+from llm.nodes.awaited import AwaitedResults
 from llm.nodes.shared_worker import shared_worker
 from llm.nodes.stats import stats_of
 
@@ -211,7 +211,7 @@ class LLM(Node):
     _end_reason: str = ""
 
     def __init__(self) -> None:
-        self._awaited = AwaitedEnds()
+        self._awaited = AwaitedResults()
         self._refused_id = 0  # the latest request that was not accepted
 
     def start_worker(self) -> None:
@@ -355,7 +355,9 @@ class LLM(Node):
         return request_id
 
     def _end_of(self, request_id: int) -> BoundSignal:
-        return self._awaited.signal_of(request_id, is_refused=request_id == self._refused_id)
+        if request_id == self._refused_id:
+            return self._awaited.refused("")
+        return self._awaited.signal_of(request_id)
 
     def _tell(self, event: Event) -> None:
         match event:
