@@ -78,7 +78,7 @@ func test_requests_that_fail() -> void:
 	check_equal(await embedding.embed_batch_async(["a", " "]), [], "an empty text")
 	expect_error("tokens and context_length is 256")
 	check_equal(await embedding.embed_async("word ".repeat(300)), PackedFloat32Array(), "too long")
-	check("301 tokens" in embedding.get_last_error(), embedding.get_last_error())
+	check("302 tokens" in embedding.get_last_error(), embedding.get_last_error())
 	var sword: PackedFloat32Array = await embedding.embed_async(SWORD)
 	check_equal(sword.size(), 640, "the next one comes")
 	expect_error("does not exist")

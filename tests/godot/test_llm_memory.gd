@@ -68,7 +68,7 @@ func test_vectors_of_another_source() -> void:
 	await memory.remember(BREAD)
 	memory.save(PATH)
 	memory.embedding.pooling = "last"
-	expect_error("by gemma-3-270m-q4_k_m.gguf, mean, this one has 640 by gemma")
+	expect_error("mean (640 numbers); this one is of gemma-3-270m-q4_k_m.gguf, last")
 	check_equal(await memory.recall(BREAD), [], "cannot be compared")
 	expect_error("clear() the memory")
 	check_equal(await memory.remember(KING), -1, "nor be kept")

@@ -23,6 +23,12 @@ HEADER, VECTORS = "memory.json", "vectors.f32"
 UNIT_TOLERANCE = 1e-3
 
 Value = TypeVar("Value")
+_KINDS: dict[type, str] = {
+    int: "a whole number from 0 up",
+    str: "a text",
+    list: "an array",
+    dict: "an object",
+}
 
 
 def save_vectors(store: VectorStore, path: str) -> None:
@@ -117,8 +123,7 @@ def _entry(path: str, field: str, fields: object) -> Entry:
 
 def _checked(path: str, field: str, value: object, kind: type[Value]) -> Value:
     if type(value) is not kind or (isinstance(value, int) and not 0 <= value < 2**63):
-        wanted = "a whole number from 0 up" if kind is int else f"a {kind.__name__}"
-        raise StateFileError(path, field, f"is {value!r:.40}; it must be {wanted}")
+        raise StateFileError(path, field, f"is {value!r:.40}; it must be {_KINDS[kind]}")
     return value
 
 

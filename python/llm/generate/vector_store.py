@@ -97,8 +97,8 @@ class VectorStore:
         """RequestError where vectors of that source and width cannot be compared with these."""
         if len(self) and (source, width) != (self.source, self._room.shape[1]):
             raise RequestError(
-                f"the memory has vectors of {self._room.shape[1]} numbers by {self.source}, this "
-                f"one has {width} by {source}; use that model, or clear() the memory"
+                f"the memory's vectors are of {self.source} ({self._room.shape[1]} numbers); this "
+                f"one is of {source} ({width}); use the former, or clear() the memory"
             )
 
 
