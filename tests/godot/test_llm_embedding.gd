@@ -111,6 +111,20 @@ func test_outside_the_tree_and_leaving_it() -> void:
 	check_equal(_awaited.size(), 2, "freed while somebody awaits")
 
 
+func test_a_request_made_while_it_leaves() -> void:
+	var embedding: Node = _make()
+	embedding.embed(SWORD)
+	expect_error("not inside the tree")
+	embedding.connect(
+		&"embedding_failed", func(_id: int, _error: String) -> void: _await_vectors(embedding), 4
+	)
+	remove_child(embedding)
+	await frames(3)
+	check_equal(_awaited, [[]], "is refused, and comes back")
+	add_child(embedding)
+	check_equal((await embedding.embed_async(SWORD)).size(), 640, "back in the tree")
+
+
 func test_the_start_is_told() -> void:
 	var embedding: Node = _make()
 	var fractions: PackedFloat32Array = []

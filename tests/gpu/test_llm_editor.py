@@ -29,19 +29,33 @@ def test_nothing_is_asked(report: dict[str, Any]) -> None:
     assert report["request"] is None
 
 
-def members() -> list[str]:
-    methods = [method["name"] for method in ClassDB.class_get_method_list("LLM", True)]
-    signals = [signal["name"] for signal in ClassDB.class_get_signal_list("LLM", True)]
-    properties = [info["name"] for info in ClassDB.class_get_property_list("LLM", True)]
+def members(name: str) -> list[str]:
+    methods = [method["name"] for method in ClassDB.class_get_method_list(name, True)]
+    signals = [signal["name"] for signal in ClassDB.class_get_signal_list(name, True)]
+    properties = [info["name"] for info in ClassDB.class_get_property_list(name, True)]
     accessors = {f"{kind}_{name}" for kind in ("get", "set") for name in properties}
     return [name for name in methods + signals + properties if name not in accessors]
 
 
-def test_the_help_names_and_describes_every_member(report: dict[str, Any]) -> None:
-    names = members()
-    assert len(names) > 25
-    missing = [name for name in names if name not in report["help"]]
-    assert missing == []
-    assert "no description" not in report["help"]
-    for text in ("exactly one response_ended", "Gives the request's id", "The pieces joined"):
-        assert text in report["help"].replace("\N{NO-BREAK SPACE}", " ")
+@pytest.mark.parametrize(
+    ("name", "least", "texts"),
+    [
+        (
+            "LLM",
+            25,
+            ("exactly one response_ended", "Gives the request's id", "The pieces joined"),
+        ),
+        ("LLMEmbedding", 16, ("exactly one signal of that id", "It has the length 1")),
+        ("LLMMemory", 9, ("the nearest first", "from 1 up, or -1 where that failed")),
+    ],
+)
+def test_the_help_names_and_describes_every_member(
+    report: dict[str, Any], name: str, least: int, texts: tuple[str, ...]
+) -> None:
+    page = report[f"help of {name}"].replace("\N{NO-BREAK SPACE}", " ")
+    names = members(name)
+    assert len(names) >= least
+    assert [member for member in names if member not in page] == []
+    assert "no description" not in page
+    for text in texts:
+        assert text in page

@@ -65,6 +65,17 @@ def test_kernel_reads_two_buffers_through_their_addresses(device: RenderingDevic
     np.testing.assert_array_equal(found, values[0] + values[1][::-1])
 
 
+def test_a_part_of_a_buffer_is_read(device: RenderingDevice) -> None:
+    words = np.arange(COUNT, dtype=np.uint32)
+    buffer = device.buffer(words.nbytes, "words")
+    data = device.staging(words.nbytes)
+    data.view()[:] = words.tobytes()
+    device.write(buffer, 0, data, words.nbytes)
+    found = np.frombuffer(device.read_part(buffer, 4 * 17, 4 * 900), np.uint32)
+    device.free(buffer)
+    assert (found == words[17:917]).all()
+
+
 def test_addresses_of_buffers_do_not_overlap(device: RenderingDevice) -> None:
     buffers = [device.buffer(size, "a buffer", addressed=True) for size in (4096, 4, 4096)]
     addresses = [device.address(buffer) for buffer in buffers]

@@ -2,7 +2,13 @@ extends SceneTree
 ## Runs in the editor: tells, as JSON, what an edited scene and the help see of the LLM node.
 
 const START_FRAMES: int = 20
-const HELP_FRAMES: int = 60
+const HELP_FRAMES: int = 40
+## The classes of the add-on, and what each page begins with.
+const PAGES: Dictionary = {
+	"LLM": "Runs a language model",
+	"LLMEmbedding": "Makes vectors of texts",
+	"LLMMemory": "Remembers texts",
+}
 
 var _frames: int = 0
 var _report: Dictionary = {}
@@ -13,12 +19,18 @@ func _process(_delta: float) -> bool:
 	if _frames == START_FRAMES:
 		_use_in_scene()
 		EditorInterface.set_main_screen_editor("Script")
-		EditorInterface.get_script_editor().goto_help("class:LLM")
-	elif _frames == HELP_FRAMES:
-		_report["help"] = _help_text()
-		print("REPORT " + JSON.stringify(_report))
-		quit()
+		_read_help.call_deferred()
 	return false
+
+
+func _read_help() -> void:
+	for page: String in PAGES:
+		EditorInterface.get_script_editor().goto_help("class:" + page)
+		for _frame: int in HELP_FRAMES:
+			await process_frame
+		_report["help of " + page] = _help_text(PAGES[page])
+	print("REPORT " + JSON.stringify(_report))
+	quit()
 
 
 func _use_in_scene() -> void:
@@ -35,8 +47,8 @@ func _use_in_scene() -> void:
 	_report["saved"] = FileAccess.get_file_as_string("res://saved.tscn")
 
 
-func _help_text() -> String:
+func _help_text(beginning: String) -> String:
 	for label: RichTextLabel in root.find_children("*", "RichTextLabel", true, false):
-		if label.get_parsed_text().contains("Runs a language model"):
+		if label.get_parsed_text().contains(beginning):
 			return label.get_parsed_text()
 	return ""

@@ -2,11 +2,12 @@
 
     main thread                          worker thread, which owns every model and the device
     client.Client ------ commands -----> worker.Worker    whose turn it is: turns
-      conversation.Conversation            session.Session  one client's queue of jobs
+      connection, conversation             session.Session  one client's queue of jobs
     client.poll() <------ events -------     library         models, each once, for all sessions
                                              seat.Seat       its place: sequence, pages
-                                               answer.Answer   one request
-                                                 sampling, transcript, stop_words, truncation
+    embedding_client.EmbeddingClient           answer.Answer   one request
+      connection                                 sampling, transcript, stop_words, truncation
+    vector_entry, vector_store, vector_file    embedding       texts to vectors
                                            decoding         tokens for all answers of a model: pace
 
 `request` and `events` are the plain values that cross. What the main thread imports is light.

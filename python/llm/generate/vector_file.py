@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from llm.errors import StateFileError
-from llm.generate.vector_store import Entry, VectorStore
+from llm.generate.vector_entry import Entry
+from llm.generate.vector_store import VectorStore
 from llm.gpu.program import Floats
 
 VERSION = 1

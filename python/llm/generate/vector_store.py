@@ -3,7 +3,6 @@
 Plain values and numpy; on the thread that asks. Its files: see vector_file.py.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +10,10 @@ from typing import Any
 import numpy as np
 
 from llm.errors import RequestError
+from llm.generate.vector_entry import Entry
 from llm.gpu.program import Floats
 
 LEAST_ROOM = 16  # rows
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    id: int  # from 1 up, none is given twice
-    text: str
-    metadata: Mapping[str, Any]  # what JSON can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +93,3 @@ class VectorStore:
                 f"the memory's vectors are of {self.source} ({self._room.shape[1]} numbers); this "
                 f"one is of {source} ({width}); use the former, or clear() the memory"
             )
-
-
-def checked_metadata(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """A copy. RequestError where a file could not hold it, or would give back something else."""
-    try:
-        copy: dict[str, Any] = json.loads(json.dumps(metadata, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        copy = {}
-    if copy != metadata:
-        raise RequestError(
-            "metadata may have texts, finite numbers, true, false and null, and arrays and "
-            "dictionaries of these; its keys must be texts"
-        )
-    return copy

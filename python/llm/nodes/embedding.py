@@ -34,12 +34,11 @@ from llm.nodes.shared_worker import shared_worker
 class LLMEmbedding(Node):
     """Makes vectors of texts; the more alike two texts are, the more alike are their vectors.
 
-    Set [member model_path] and [code]var vector: PackedFloat32Array = await
-    embedding.embed_async("A sword of steel")[/code], or call [method embed] and connect
-    [signal embedding_finished]. [method cosine_similarity] compares two vectors; [LLMMemory] keeps
-    many and finds the nearest.
+    Set [member model_path], connect [signal embedding_finished] and call [method embed]; or await
+    [method embed_async]. [method cosine_similarity] compares two vectors; [LLMMemory] keeps many,
+    and finds the nearest.
 
-    Any model does, those made for embeddings do best. Nodes of the same file and
+    Any model that runs here will do. Nodes of the same file and
     [member executor] share one model, [LLM] nodes too, whose conversations this does not disturb.
     The model loads with the first request, or earlier with [method start_worker]. All of that
     happens on a worker thread; every signal comes on the main thread, in [method Node._process].
@@ -111,6 +110,7 @@ class LLMEmbedding(Node):
 
     _last_error: str = ""
     _source: str = ""
+    _is_leaving: bool = False
 
     def __init__(self) -> None:
         self._client = EmbeddingClient(shared_worker)
@@ -139,14 +139,15 @@ class LLMEmbedding(Node):
         return self._request(tuple(texts), is_batch=True)
 
     def embed_async(self, text: str) -> BoundSignal:
-        """As [method embed], for [code]var vector: PackedFloat32Array = await
-        embedding.embed_async("Hi")[/code]. It comes whatever happens; empty where there is no
-        vector, and [method get_last_error] says why."""
+        """As [method embed], for
+        [code]var vector: PackedFloat32Array = await embedding.embed_async("Hi")[/code]. It comes
+        whatever happens; empty where there is no vector, and [method get_last_error] says why."""
         return self._result_of(self.embed(text), PackedFloat32Array())
 
     def embed_batch_async(self, texts: PackedStringArray) -> BoundSignal:
-        """As [method embed_batch], for [code]var vectors: Array = await
-        embedding.embed_batch_async(["Hi", "Bye"])[/code]. Empty where there are no vectors."""
+        """As [method embed_batch], for
+        [code]var vectors: Array = await embedding.embed_batch_async(["Hi", "Bye"])[/code]. It
+        comes whatever happens, as [method embed_async]; empty where there are no vectors."""
         return self._result_of(self.embed_batch(texts), [])
 
     @staticmethod
@@ -178,7 +179,11 @@ class LLMEmbedding(Node):
         for event in self._client.poll():
             self._tell(event)
 
+    def _enter_tree(self) -> None:
+        self._is_leaving = False
+
     def _exit_tree(self) -> None:
+        self._is_leaving = True  # to the engine it is still inside the tree
         for event in self._client.close():
             self._tell(event)
 
@@ -240,7 +245,7 @@ class LLMEmbedding(Node):
         godot.log_error(f"{error}\n{details}".rstrip())
 
     def _check_place(self) -> None:
-        if not self.is_inside_tree():
+        if not self.is_inside_tree() or self._is_leaving:
             raise RequestError("the node is not inside the tree; add it first")
 
     def _load_spec(self) -> LoadSpec:

@@ -16,6 +16,7 @@ from godot import (
 )
 from llm.errors import LLMError, RequestError
 from llm.generate.client import new_request_id
+from llm.generate.vector_entry import checked_metadata
 from llm.nodes.awaited import AwaitedResults
 from llm.nodes.embedding import LLMEmbedding
 
@@ -30,15 +31,13 @@ NO_ENTRY = -1
 class LLMMemory(Node):
     """Remembers texts, and recalls those that are nearest to what is asked.
 
-    Set [member embedding] to an [LLMEmbedding] node, which several memories may have in common:
-    [codeblock]
-    await memory.remember("The player stole a loaf of bread.", {"day": 3})
-    for found: Dictionary in await memory.recall("theft"):
-        print(found["text"], found["similarity"])
-    [/codeblock]
-    Nothing waits for a model but the [code]await[/code]; who does not need the result may leave it
-    out. The search compares with every text. What is remembered lives as long as the node, in
-    the tree or outside; [method save] puts it into a file.
+    Set [member embedding] to an [LLMEmbedding] node, which several memories may have in common;
+    [code]await memory.remember("The player stole a loaf of bread.", {"day": 3})[/code]; and later
+    [code]var found: Array = await memory.recall("Who is a thief?")[/code].
+
+    What needs no result needs no [code]await[/code]: what is asked is done in its order. Every text
+    is compared with what is asked, on the main thread; ten thousand take some milliseconds. What is
+    remembered lives as long as the node, in the tree or outside; [method save] puts it into a file.
     """
 
     embedding = export(
@@ -59,7 +58,6 @@ class LLMMemory(Node):
         """Remembers a text, and whatever belongs to it: texts, numbers, bools, and arrays and
         dictionaries of these. To be awaited: gives its id, from 1 up, or -1 where that failed; see
         [method get_last_error]."""
-        from llm.generate.vector_store import checked_metadata
 
         def keep(vector: Sequence[float], source: str) -> int:
             return self._stored().add(text, copy, vector, source)

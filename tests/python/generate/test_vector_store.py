@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm.errors import RequestError
-from llm.generate.vector_store import VectorStore, checked_metadata
+from llm.generate.vector_store import VectorStore
 
 WIDTH = 7
 
@@ -76,23 +76,3 @@ def test_vectors_that_say_nothing_of_one_another() -> None:
     assert len(store) == 3
     with pytest.raises(RequestError, match="count is 0; it must be 1 or more"):
         store.nearest(row, "m", 0)
-
-
-@pytest.mark.parametrize("good", [{}, {"a": [1, 2.5, True, None, "x", {"b": []}]}, {"n": 2**63}])
-def test_metadata_is_copied(good: dict) -> None:
-    copy = checked_metadata(good)
-    assert copy == good
-    assert copy is not good
-    assert [type(value) for value in copy.values()] == [type(value) for value in good.values()]
-
-
-CIRCLE: dict = {}
-CIRCLE["itself"] = CIRCLE
-
-
-@pytest.mark.parametrize(
-    "bad", [{1: "a"}, {"a": b"b"}, {"a": float("nan")}, {"a": (1,)}, {"a": {None: 1}}, CIRCLE]
-)
-def test_metadata_that_a_file_would_change(bad: dict) -> None:
-    with pytest.raises(RequestError, match="its keys must be texts"):
-        checked_metadata(bad)
