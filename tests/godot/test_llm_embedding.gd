@@ -66,7 +66,8 @@ func test_pooling() -> void:
 	check(vectors["first"] != vectors["mean"] and vectors["last"] != vectors["mean"], "others")
 	check_equal(embedding.get_vector_source(), "gemma-3-270m-q4_k_m.gguf, last", "the source")
 	embedding.pooling = "first"
-	check_equal(await embedding.embed_async(INN), vectors["first"], "BOS is the first of all")
+	var inn: PackedFloat32Array = await embedding.embed_async(INN)
+	check(_dot(inn, vectors["first"]) > 1.0 - 1e-5, "BOS is the first of all")
 	expect_error("pooling is 'max'")
 	embedding.pooling = "max"
 	check_equal(await embedding.embed_async(INN), PackedFloat32Array(), "no vector")
