@@ -5,7 +5,7 @@ LLMError
 ├── UnsupportedModelError   a sound file that needs something this build does not have
 ├── DeviceError             no usable GPU, or a kernel does not compile
 │   └── DeviceMemoryError   what a load would cost does not fit, or an allocation was refused
-├── StateFileError          a saved conversation is missing, damaged, truncated or newer
+├── StateFileError          what was saved is missing, damaged, truncated or newer
 ├── RequestError            an empty prompt, a prompt longer than the context, a busy node
 └── NumericError            the model's own numbers are not finite
 """
@@ -61,7 +61,7 @@ class RequestError(LLMError):
 
 
 class StateFileError(LLMError):
-    """A saved conversation cannot be read or written; the message names the file and the field."""
+    """What was saved cannot be read or written; the message names the file and the field."""
 
     def __init__(self, path: str, field: str, problem: str) -> None:
         super().__init__(f"{path}: {field}: {problem}")

@@ -63,7 +63,8 @@ def test_godot_knows_nothing_of_us() -> None:
 def test_what_the_main_thread_imports_is_light() -> None:
     """A node may be made at engine start, long before anything heavy is needed."""
     program = (
-        "import sys, llm.generate.client\n"
+        "import sys, llm.generate.client, llm.generate.embedding_client\n"
+        "import llm.generate.vector_entry\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     made = subprocess.run(

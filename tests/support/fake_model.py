@@ -29,6 +29,7 @@ from llm.text.reply_style import ReplyStyle
 
 BOS, END = 256, 257
 VOCABULARY = 258
+WIDTH = 6
 NOTHING = -1  # in a cell
 TURN_END = "\nUser:"  # the chat format's own stop word
 
@@ -57,6 +58,9 @@ class FakeTokenizer:
 
     def token_text(self, token: int) -> str:
         return {BOS: "<bos>", END: "<end>"}.get(token) or chr(token)
+
+    def encode_whole(self, text: str) -> list[int]:
+        return self.encode(text)
 
     def piece(self, token: int) -> bytes:
         return bytes([token]) if token < 256 else b""
@@ -102,6 +106,7 @@ class FakeModel:
 
     name, architecture, path, device = "fake", "fake", "fake.gguf", "no device"
     memory_bytes = 0
+    pooling = "mean"
 
     def __init__(
         self,
@@ -134,6 +139,7 @@ class FakeModel:
         self._tables = {0: list(range(self.pages))}
         self._lengths: dict[int, int] = {}
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
+        self._hidden: list[np.ndarray] = []  # (WIDTH,) of each row of a run without outputs
         self._thread = threading.get_ident()
         self.identity = ModelIdentity("fake", 7, "of its header", self.cells[0].nbytes)
         self.pace = FixedPace(are_turns=takes_turns)
@@ -182,6 +188,9 @@ class FakeModel:
         if outputs:
             assert list(outputs) == [len(ids) - 1], "only the last row is of use"
             self._scores = [self._next_scores(sequence)]
+        else:
+            ends = range(position + 1, position + len(ids) + 1)
+            self._hidden = [hidden_row(self.kv(sequence)[:end]) for end in ends]
 
     def forward_rows(self, rows: Sequence[Row]) -> None:
         assert len({row.sequence for row in rows}) == len(rows) <= self.chunk_size
@@ -193,7 +202,7 @@ class FakeModel:
 
     def _begin_run(self) -> None:
         self._check()
-        self._scores = []
+        self._scores, self._hidden = [], []
         self._before_forward(len(self.forwards) + len(self.together))
 
     def _write(self, sequence: int, ids: Sequence[int], position: int) -> None:
@@ -204,6 +213,11 @@ class FakeModel:
             self.cells[page, place % PAGE_CELLS] = id
         self._lengths[sequence] = position + len(ids)
         assert NOTHING not in self.kv(sequence), "positions in between were never computed"
+
+    def hidden(self) -> np.ndarray:
+        self._check()
+        assert self._hidden, "the last run had outputs"
+        return np.stack(self._hidden)
 
     def candidates(
         self, k: int, adjustments: Adjustments | None = None, output: int = -1
@@ -263,6 +277,12 @@ class FakeModel:
         scores = random.normal(0.0, 2.0, VOCABULARY).astype(np.float32)
         scores[128:] = -100.0  # ASCII only, and it never ends by itself
         return scores
+
+
+def hidden_row(ids: Sequence[int]) -> np.ndarray:
+    """What a token becomes that stands at the end of these, (WIDTH,)."""
+    seed = zlib.crc32(np.asarray(ids, np.uint16).tobytes())
+    return np.random.default_rng(seed).normal(0.0, 1.0, WIDTH).astype(np.float32)
 
 
 def says(*answers: str) -> list[int]:

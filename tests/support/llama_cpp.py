@@ -1,4 +1,4 @@
-"""Next-token distributions as llama.cpp has them."""
+"""Next-token distributions, and vectors of texts, as llama.cpp has them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,3 +35,24 @@ def distributions(path: Path, tokens: Sequence[int]) -> tuple[np.ndarray, np.nda
         ids.append([entry["id"] for entry in best])
         log_probabilities.append([entry["logprob"] for entry in best])
     return np.array(ids), np.array(log_probabilities)
+
+
+POOLING = {
+    "mean": xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN,
+    "first": xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_CLS,
+    "last": xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_LAST,
+    "auto": xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_UNSPECIFIED,
+}
+
+
+def embeddings(path: Path, texts: Sequence[str], pooling: str, context: int = 96) -> np.ndarray:
+    """Of each text a vector of length 1, (N, C)."""
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = params.n_batch = params.n_ubatch = context  # a text is pooled in one batch
+    params.n_parallel = 1
+    params.warmup = False
+    params.embedding = True
+    params.pooling_type = POOLING[pooling]
+    answer = xllamacpp.Server(params).handle_embeddings({"input": list(texts)})
+    return np.array([found["embedding"] for found in answer["data"]])

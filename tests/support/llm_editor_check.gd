@@ -1,7 +1,7 @@
 extends SceneTree
 ## Runs in the editor: tells, as JSON, what an edited scene and the help see of the LLM classes.
 
-const CLASSES: Array[String] = ["LLM", "LLMSampling"]
+const CLASSES: Array[String] = ["LLM", "LLMSampling", "LLMEmbedding", "LLMMemory"]
 const START_FRAMES: int = 20
 const HELP_FRAMES: int = 40
 

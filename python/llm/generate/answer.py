@@ -152,9 +152,9 @@ class Answer:
                 return STOP
             if generated == limit:
                 return LENGTH
-            if made:
-                yield None
-            else:  # those made beyond the answer's end stay in the cache, where they harm nobody
+            if (
+                not made
+            ):  # those made beyond the answer's end stay in the cache, where they harm nobody
                 new = said[len(self._sequence) :]
                 made.extend((yield Wanted(self._sequence, new, chooser, limit - generated)))
             token = made.popleft()

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError, StateFileError
+from llm.generate.connection import Connection
 from llm.generate.conversation import ASKING_ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
@@ -19,10 +20,8 @@ from llm.generate.events import (
     AnswerStats,
     Ended,
     Event,
-    ExecutorChanged,
     Likely,
     Loaded,
-    LoadFailed,
     ModelInfo,
     StateLoaded,
     StateSaved,
@@ -55,21 +54,26 @@ class Client:
 
     def __init__(self, worker: Callable[[], Worker]) -> None:
         """`worker` is called when one is needed first: a game that never asks starts no thread."""
-        self._worker = worker
-        self._session: Session | None = None
-        self._arrived: deque[Event] = deque()  # the worker appends
+        self._connection = Connection(worker)
         self._ready: deque[Event] = deque()  # taken note of, to be given out
-        self._spec: LoadSpec | None = None  # loaded, or being loaded
         self._running: Running | None = None
         self._waiting: deque[Asked] = deque()
         self._storing: StateSaved | StateLoaded | None = None  # the worker is at it
         self.conversation = Conversation()
-        self.info: ModelInfo | None = None  # of the loaded model
-        self.load_error = ""  # of the latest load, if that failed
         self.stats = AnswerStats()  # of the running answer, or the latest
         self.token_ids: list[int] = []  # of the running answer, or the latest
         self.reasoning = ""  # that came before or within it
         self.likely: list[tuple[Likely, ...]] = []  # of its tokens, where they were asked for
+
+    @property
+    def info(self) -> ModelInfo | None:
+        """Of the loaded model."""
+        return self._connection.info
+
+    @property
+    def load_error(self) -> str:
+        """Of the latest load, if that failed."""
+        return self._connection.load_error
 
     @property
     def is_answering(self) -> bool:
@@ -78,13 +82,13 @@ class Client:
 
     @property
     def is_loading(self) -> bool:
-        return self._spec is not None and self.info is None
+        return self._connection.is_loading
 
     def load(self, spec: LoadSpec) -> None:
         """Loads, unless that model is there or on its way. Replacing another cancels its answer."""
-        if spec != self._spec:
+        if spec != self._connection.spec:
             self.cancel()
-            self._load_new(spec)
+            self._connection.load(spec)
         elif self.info is not None:
             self._ready.append(Loaded(self.info))  # so that who waits for it is told
 
@@ -123,7 +127,7 @@ class Client:
         """
         waiting, self._waiting = self._waiting, deque()
         if self._running is not None:
-            self._post(partial(Session.cancel, request_id=self._running.id))
+            self._connection.post(partial(Session.cancel, request_id=self._running.id))
             self._absorb()
         if self._running is not None:  # its end may just have arrived by itself
             self._take(self._running.cancelled(self.stats))
@@ -161,7 +165,7 @@ class Client:
         """Empties the conversation and the KV. A running answer is cancelled, and not kept."""
         self._cancel_unkept()
         self.conversation.clear()
-        self._post(Session.forget)
+        self._connection.post(Session.forget)
         self._forget_answer()
 
     def replace_history(self, messages: Sequence[object]) -> None:
@@ -204,15 +208,15 @@ class Client:
         if state.cache is None or spec is None:
             self._ready.append(StateLoaded())
         else:
-            if spec != self._spec:
-                self._load_new(spec)
+            if spec != self._connection.spec:
+                self._connection.load(spec)
             self._store(LoadCache(path), StateLoaded())
         return state.system_prompt
 
     def begin_frame(self, number: int) -> None:
         """A frame of the game, with its number, brings time to a request that is limited by it."""
         if self._running is not None and self._running.asked.options.frame_seconds > 0.0:
-            self._worker().begin_frame(number)
+            self._connection.begin_frame(number)
 
     def poll(self) -> Iterator[Event]:
         """What happened since, in order. The receiver of one may ask again or close at once."""
@@ -223,17 +227,14 @@ class Client:
 
     def close(self) -> list[Event]:
         """Unloads, and gives the last events, the running request's end included. Usable again."""
-        if self._session is None:
+        if not self._connection.is_open:
             return []
         self.cancel()
         last = list(self.poll())
         if self._storing is not None:
             last.append(replace(self._storing, error=GIVEN_UP))
             self._storing = None
-        self._worker().close_session(self._session)
-        self._session = None
-        self._arrived = deque()  # what the old session still says is said to nobody
-        self._spec = self.info = None
+        self._connection.close()
         return last
 
     def _check_idle(self) -> None:
@@ -251,15 +252,15 @@ class Client:
             raise RequestError(f"a state file is still being worked on; wait for {signal}")
 
     def _store(self, job: SaveCache | LoadCache, told: StateSaved | StateLoaded) -> None:
-        if self._post(partial(Session.store, job=job)):
+        if self._connection.post(partial(Session.store, job=job)):
             self._storing = told
         else:
             self._ready.append(replace(told, error="the engine is shutting down"))
 
     def _start(self, asked: Asked) -> None:
         """RequestError where the worker takes nothing more."""
-        if asked.spec != self._spec:
-            self._load_new(asked.spec)
+        if asked.spec != self._connection.spec:
+            self._connection.load(asked.spec)
         running = Running(asked)
         self._post_request(running)
         self._running = running
@@ -275,7 +276,7 @@ class Client:
             try:
                 self._post_request(running)
             except RequestError as problem:
-                self._arrived.append(Ended(running.id, ERROR, "", error=str(problem)))
+                self._connection.put(Ended(running.id, ERROR, "", error=str(problem)))
 
     def _post_request(self, running: Running) -> None:
         """RequestError where the worker takes nothing more."""
@@ -286,7 +287,7 @@ class Client:
                 running.messages, asked.prompt, is_again=asked.is_again
             )
         request = Request(asked.id, prompt, asked.options)
-        if not self._post(partial(Session.answer, request=request)):
+        if not self._connection.post(partial(Session.answer, request=request)):
             raise RequestError("the engine is shutting down")
 
     def _start_next(self) -> None:
@@ -297,40 +298,23 @@ class Client:
             except RequestError as problem:
                 self._ready.append(Ended(asked.id, ERROR, "", error=str(problem)))
 
-    def _load_new(self, spec: LoadSpec) -> None:
-        if self._session is None:
-            self._session = self._worker().open_session(self._arrived.append)
-        self._spec, self.info, self.load_error = spec, None, ""
-        self._post(partial(Session.load, spec=spec))
-
     def _cancel_unkept(self) -> None:
         if self._running is not None:
             self._running.is_kept = False
             self.cancel()
 
-    def _post(self, command: Callable[[Session], None]) -> bool:
-        return self._session is not None and self._worker().post(partial(command, self._session))
-
     def _absorb(self) -> None:
-        while self._arrived:
-            self._take(self._arrived.popleft())
+        for event in self._connection.events():
+            self._take(event)
 
     def _take(self, event: Event) -> None:
         """Brings the state up to date with an event, and keeps it to be given out."""
-        match event:
-            case Loaded(info):
-                self.info = info
-            case ExecutorChanged(executor) if self.info is not None:
-                self.info = replace(self.info, executor=executor)
-            case LoadFailed(error):
-                self.load_error = error
-                self._spec = None  # so that the next request tries again
-            case StateSaved() | StateLoaded():
-                self._storing = None
-            case Truncated() | Updated() | Ended():
-                if self._running is None or event.id != self._running.id:
-                    return  # it was cancelled, so for the client it has ended
-                event = self._take_answer(event, self._running)
+        if isinstance(event, StateSaved | StateLoaded):
+            self._storing = None
+        if isinstance(event, Truncated | Updated | Ended):
+            if self._running is None or event.id != self._running.id:
+                return  # it was cancelled, so for the client it has ended
+            event = self._take_answer(event, self._running)
         self._ready.append(event)
         self._start_next()
 

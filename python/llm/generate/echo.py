@@ -24,6 +24,7 @@ from llm.gpu.program import (
     largest,
 )
 from llm.gpu.sampler import Sampler
+from llm.models.pooling import MEAN
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
 from llm.text.tokenizer import Tokenizer
@@ -71,6 +72,7 @@ class EchoTokenizer(Tokenizer):
                 end_ids=frozenset({END}),
                 control_ids=frozenset({NOTHING, QUESTION, ANSWER, END}),
                 add_bos=False,
+                add_eos=False,
                 add_space_prefix=False,
                 swallows_space=False,
             )
@@ -104,6 +106,7 @@ class EchoExecutor:
         self._cells = np.full((-(-context // PAGE_CELLS), PAGE_CELLS), NOTHING, np.int32)
         self._tables: dict[int, list[int]] = {0: list(range(self.pages))}
         self._logits: Floats = np.zeros((0, len(TOKENS)), np.float32)
+        self._tokens: Sequence[int] = ()  # of the latest run
 
     @property
     def memory_bytes(self) -> int:
@@ -130,6 +133,7 @@ class EchoExecutor:
         self._cells[page] = np.frombuffer(data, np.int32)
 
     def run(self, batch: Batch) -> None:
+        self._tokens = batch.tokens
         sequences = batch.sequences or [0] * len(batch.tokens)
         for token, position, sequence in zip(batch.tokens, batch.positions, sequences, strict=True):
             page = self._tables[sequence][position // PAGE_CELLS]
@@ -159,6 +163,10 @@ class EchoExecutor:
 
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]
+
+    def hidden(self, rows: int) -> Floats:
+        """One place for each token, so that texts of the same bytes are near each other."""
+        return np.eye(len(TOKENS), dtype=np.float32)[list(self._tokens[:rows])]  # (T, V)
 
     def profile(self, batch: Batch) -> RunProfile:
         started = time.perf_counter()
@@ -191,7 +199,9 @@ def load_echo(path: str, *, executor: str, context_length: int) -> Generator[flo
     chunk = min(CHUNK_ROWS, context_length)
     identity = ModelIdentity(NAME, 0, "", len(runner.read_page(0)))
     yield 1.0
-    return Model(NAME, NAME, tokenizer, chat_format, context_length, chunk, runner, 0, identity)
+    return Model(
+        NAME, NAME, tokenizer, chat_format, context_length, chunk, runner, 0, identity, MEAN
+    )
 
 
 def _last(ids: Sequence[int], token: int) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from llm.gpu.program import Floats
     from llm.text.tokenizer import Tokenizer
     from llm.text.tool_calls import ToolCall
 
@@ -149,6 +150,15 @@ class StateLoaded:
     details: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """An embedding request is over, as it should be; otherwise it is told by `Ended`."""
+
+    id: int
+    vectors: "tuple[Floats, ...]"  # of each text (C,), of length 1
+    source: str  # of the vectors: those of another one mean other things
+
+
 Event = (
     LoadProgressed
     | Loaded
@@ -160,4 +170,5 @@ Event = (
     | ToolsCalled
     | StateSaved
     | StateLoaded
+    | Embedded
 )

@@ -17,6 +17,7 @@ from llm.gpu.executors import choose_executor
 from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import ROWS_APART, Batch, Candidates, Executor, Floats
 from llm.gpu.sampler import Sampler
+from llm.models.pooling import pooling_of
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
 from llm.text.grammar import GrammarCompiler
@@ -48,6 +49,7 @@ class Model:
         executor: Executor,
         token_bytes: int,
         identity: ModelIdentity,
+        pooling: str,
     ) -> None:
         self.path = path
         self.name = os.path.basename(path)
@@ -59,8 +61,10 @@ class Model:
         self.chunk_size = chunk_size  # most tokens that one forward takes
         self.token_bytes = token_bytes  # of weights that one token reads
         self.identity = identity  # of its cache
+        self.pooling = pooling  # of texts to vectors: see llm.models.pooling
         self._executor = executor
         self._outputs = 0
+        self._rows = 0
         self.sequences = CachedSequences(self, executor)
         self.pace = Pace()
 
@@ -99,10 +103,11 @@ class Model:
         of some rows.
 
         Keys and values of positions before are used as they stand; those of the rows are written.
-        `outputs` are row numbers. Raises RequestError beyond the context or the chunk.
+        `outputs` are row numbers; without any, hidden rows are kept. Raises RequestError beyond the
+        context or the chunk.
         """
         self._check_place(len(ids), position)
-        self._outputs = len(outputs)
+        self._outputs, self._rows = len(outputs), len(ids)
         sequences = [sequence] * len(ids)
         self._executor.run(Batch(ids, range(position, position + len(ids)), outputs, sequences))
 
@@ -160,6 +165,10 @@ class Model:
     def logits(self) -> Floats:
         """The logits of the output rows, (O, V) float32."""
         return self._executor.logits(self._outputs)
+
+    def hidden(self) -> Floats:
+        """The rows of the latest forward, which was without outputs: (T, C) float32."""
+        return self._executor.hidden(self._rows)
 
     def profile(self, ids: Sequence[int], position: int) -> RunProfile:
         """Runs tokens as `forward` does, with logits of the last, and times each kind of work."""
@@ -219,6 +228,7 @@ def load_model(
         page_bytes = program.page_words * WORD
         name = os.path.basename(path)
         identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
+        pooling = pooling_of(file.metadata)
     chunk = min(chunk, runner.rows_a_run)
     return Model(
         path,
@@ -230,6 +240,7 @@ def load_model(
         runner,
         token_bytes,
         identity,
+        pooling,
     )
 
 

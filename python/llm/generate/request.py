@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from llm.errors import RequestError
 from llm.generate.tools import Tool
 from llm.generate.truncation import CONTEXT_POLICIES, TRUNCATE
+from llm.models.pooling import POOLINGS
 
 if TYPE_CHECKING:
     from llm.generate.saved_state import SavedState
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 RANDOM_SEED = -1
 MOST_PROBS = 100
 ECHO = "echo:"  # begins the path of a model without a file; what it always says may follow
+AUTO = "auto"  # the pooling of the model file
 
 # name -> lowest and highest value that makes sense
 SAMPLING_RANGES = {
@@ -188,6 +190,30 @@ class LoadCache:
     """What a file holds of a conversation that was computed is to be there again."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """A vector to be made of each text."""
+
+    id: int
+    texts: tuple[str, ...]
+    pooling: str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.pooling not in (AUTO, *POOLINGS):
+            known = ", ".join((AUTO, *POOLINGS))
+            raise RequestError(f"pooling is '{self.pooling}'; there are {known}")
+        for index, text in enumerate(self.texts):
+            if not text.strip():
+                raise RequestError(f"{self.name_of(index)} is empty")
+
+    def name_of(self, index: int) -> str:
+        """Of a text, to the one who asked."""
+        return "the text" if len(self.texts) == 1 else f"text {index}"
+
+
+AnyRequest = Request | EmbeddingRequest
 
 
 def _range_text(low: float, high: float) -> str:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from llm.generate.answer import Answer, Steps
 from llm.generate.cache_files import load_cache, save_cache
+from llm.generate.embedding import Embedding
 from llm.generate.events import Event
-from llm.generate.request import LoadCache, Request, SaveCache
+from llm.generate.request import EmbeddingRequest, LoadCache, Request, SaveCache
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -33,6 +34,10 @@ class Seat:
     def load_cache(self, job: LoadCache) -> Steps:
         """Steps after which its sequence is what a file holds. Raises LLMError."""
         yield from load_cache(self._sequence, job.path, self.context_length)
+
+    def embed(self, request: EmbeddingRequest, emit: Callable[[Event], None]) -> Steps:
+        """Steps that make vectors; see `Embedding` for what is emitted."""
+        return Embedding(self._sequence, self.context_length, request, emit).run()
 
     def forget(self) -> None:
         """The next answer computes its whole prompt."""

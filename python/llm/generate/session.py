@@ -27,14 +27,21 @@ from llm.generate.events import (
     StateSaved,
 )
 from llm.generate.library import ModelLibrary
-from llm.generate.request import LoadCache, LoadSpec, Request, SaveCache
+from llm.generate.request import (
+    AnyRequest,
+    EmbeddingRequest,
+    LoadCache,
+    LoadSpec,
+    Request,
+    SaveCache,
+)
 
 if TYPE_CHECKING:
     from llm.generate.answer import Steps, Wanted
     from llm.generate.model import Model
     from llm.generate.seat import Seat
 
-Job = LoadSpec | Request | SaveCache | LoadCache
+Job = LoadSpec | AnyRequest | SaveCache | LoadCache
 
 
 class Session:
@@ -85,7 +92,7 @@ class Session:
         self.unload()
         self._queue.append(spec)
 
-    def answer(self, request: Request) -> None:
+    def answer(self, request: AnyRequest) -> None:
         self._queue.append(request)
 
     def store(self, job: SaveCache | LoadCache) -> None:
@@ -97,7 +104,7 @@ class Session:
 
     def cancel(self, request_id: int) -> None:
         """Ends the request, waiting or running, as cancelled. Nothing when it is over already."""
-        self._give_up(lambda job: isinstance(job, Request) and job.id == request_id)
+        self._give_up(lambda job: isinstance(job, AnyRequest) and job.id == request_id)
 
     def forget(self) -> None:
         """Forgets what is in the KV, so that the next answer computes its whole prompt."""
@@ -145,7 +152,7 @@ class Session:
             self._job = self._steps = self.wanted = None
         for job in [job for job in self._queue if is_meant(job)]:
             self._queue.remove(job)
-            if isinstance(job, Request):
+            if isinstance(job, AnyRequest):
                 self._emit(Ended(job.id, CANCELLED, ""))
             elif not isinstance(job, LoadSpec):
                 self._emit(_stored(job, GIVEN_UP))
@@ -153,7 +160,7 @@ class Session:
     def _start(self, job: Job) -> "Steps":
         if isinstance(job, LoadSpec):
             return self._run_load(job)
-        return self._run_answer(job) if isinstance(job, Request) else self._run_stored(job)
+        return self._run_request(job) if isinstance(job, AnyRequest) else self._run_stored(job)
 
     def _run_load(self, spec: LoadSpec) -> "Steps":
         started = time.perf_counter()
@@ -197,9 +204,11 @@ class Session:
         self._load_error = error
         self._emit(LoadFailed(error, details))
 
-    def _run_answer(self, request: Request) -> "Steps":
+    def _run_request(self, request: AnyRequest) -> "Steps":
         if self._seat is None:
             self._emit(Ended(request.id, ERROR, "", error=self._load_error))
+        elif isinstance(request, EmbeddingRequest):
+            yield from self._seat.embed(request, self._emit)
         else:
             yield from self._seat.answer(request, self._emit)
 

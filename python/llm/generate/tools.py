@@ -18,7 +18,8 @@ _TYPES = ("boolean", "integer", "number", "string", "array", "object")
 @dataclass(frozen=True, slots=True)
 class Tool:
     """`parameters` is a JSON schema of type object; its properties stand in the order in which the
-    function takes them. `defaults` are those of the ones that may be left out.
+    function takes them. `defaults` are those of the last ones, where it has some that it knows
+    itself; None is one that only it knows.
     """
 
     name: str
@@ -55,18 +56,20 @@ class Tool:
         if unknown:
             known = ", ".join(properties) or "none"
             raise RequestError(f"{self.name} has no argument {unknown[0]}; it takes {known}")
-        required = self.parameters.get("required", [])
-        found = []
-        for name, schema in properties.items():
-            if name in given:
-                found.append(_fit(given[name], schema, f"{self.name}: {name}"))
-            elif name in self.defaults:
-                found.append(self.defaults[name])
-            elif name in required:
-                raise RequestError(f"{self.name} lacks its argument {name}")
-            else:
-                found.append(None)
-        return found
+        needed = list(properties)
+        while needed and needed[-1] in self.defaults and needed[-1] not in given:
+            needed.pop()
+        return [self._argument(name, properties[name], given) for name in needed]
+
+    def _argument(self, name: str, schema: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+        if name in given:
+            return _fit(given[name], schema, f"{self.name}: {name}")
+        default = self.defaults.get(name)
+        if default is None and (
+            name in self.defaults or name in self.parameters.get("required", [])
+        ):
+            raise RequestError(f"{self.name} lacks its argument {name}")
+        return default
 
 
 def tool_named(tools: Sequence[Tool], name: str) -> Tool:

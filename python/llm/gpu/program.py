@@ -35,7 +35,7 @@ class Program:
     page_words: int  # 4-byte words of a page of the cache, which has cells of all layers
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
-    record: Callable[[int, int], Tape]  # (rows, outputs) -> tape; without outputs no logits
+    record: Callable[[int, int], Tape]  # (rows, outputs) -> tape
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Executor(Protocol):
         """What read_page() gave, also of another process, is there from now on."""
 
     def run(self, batch: Batch) -> None:
-        """Runs the forward pass; keys, values and logits stay on the device."""
+        """Runs the forward pass; keys, values, and logits or hidden rows stay on the device."""
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         """The k largest logits of one output row; k = 0 gives all of them. NumericError.
@@ -133,6 +133,9 @@ class Executor(Protocol):
 
     def logits(self, outputs: int) -> Floats:
         """The logits of the first output rows, (O, V)."""
+
+    def hidden(self, rows: int) -> Floats:
+        """The first rows after the output norm, (T, C), of a run that was without outputs."""
 
     def profile(self, batch: Batch) -> RunProfile:
         """Runs the batch, and times each kind of work of it."""

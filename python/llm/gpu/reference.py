@@ -74,6 +74,7 @@ class ReferenceExecutor:
         self.place(0, range(self.pages))
         self._work = np.zeros(0, np.float32)
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
+        self._hidden: Floats | None = None  # (T, C)
         self._batch = Batch((), (), ())
         self.rows_a_run = program.max_rows
 
@@ -141,6 +142,7 @@ class ReferenceExecutor:
                 _RUN[type(operation)](self, operation)
         if tape.logits is not None:
             self._logits = self._view(tape.logits, outputs).copy()
+        self._hidden = None if tape.hidden is None else self._view(tape.hidden).copy()
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         return largest(self._logits[output], k, adjustments)
@@ -163,6 +165,11 @@ class ReferenceExecutor:
 
     def logits(self, outputs: int) -> Floats:
         return self._logits[:outputs]
+
+    def hidden(self, rows: int) -> Floats:
+        if self._hidden is None:
+            raise ValueError("the last run kept logits, and no hidden rows")
+        return self._hidden[:rows]
 
     def profile(self, batch: Batch) -> RunProfile:
         self.run(batch)

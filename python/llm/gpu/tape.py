@@ -1,7 +1,8 @@
 """A model's forward pass as data: built once, run by every executor, replayed unchanged.
 
 A tape is recorded for at most `rows` tokens and `outputs` rows of logits; how many there are in a
-run stands in the state buffer, so the tape stays the same from token to token.
+run stands in the state buffer, so the tape stays the same from token to token. A tape without
+outputs ends where the head of the others begins: with the hidden rows of all tokens.
 """
 
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Tape:
     operations: list[Operation] = field(default_factory=list)
     work_floats: int = 0  # size of the work buffer that this tape needs
     logits: Tensor | None = None  # (O, V), set by the architecture at the end
+    hidden: Tensor | None = None  # (T, C) after the output norm, where there are no logits
 
     def tensor(self, width: int, *, of: Count = Count.ROWS) -> Tensor:
         """Activations of `width` floats for each token, or for each output row."""

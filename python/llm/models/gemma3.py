@@ -208,6 +208,8 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
 
         if outputs == 0:
+            tape.rms_norm(output_norm, x, h, eps)
+            tape.hidden = h
             return tape
         last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
         normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)

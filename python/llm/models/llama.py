@@ -184,6 +184,8 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             tape.matmul(block.down, gate, x, residual=x)
 
         if outputs == 0:
+            tape.rms_norm(output_norm, x, h, eps)
+            tape.hidden = h
             return tape
         last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
         normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)

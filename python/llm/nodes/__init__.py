@@ -1,6 +1,8 @@
 """What a Godot scene sees. Imported at engine start, so nothing heavy is imported from here."""
 
+from llm.nodes.embedding import LLMEmbedding
 from llm.nodes.llm import LLM
+from llm.nodes.memory import LLMMemory
 from llm.nodes.sampling import LLMSampling
 
-__all__ = ["LLM", "LLMSampling"]
+__all__ = ["LLM", "LLMEmbedding", "LLMMemory", "LLMSampling"]

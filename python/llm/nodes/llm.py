@@ -15,7 +15,6 @@ from godot import (
     BoundSignal,
     Engine,
     Node,
-    ProjectSettings,
     export,
     exposed,
     signal,
@@ -37,12 +36,12 @@ from llm.generate.events import (
     Truncated,
     Updated,
 )
-from llm.generate.request import ECHO, AnswerOptions, Asked, LoadSpec
+from llm.generate.request import AnswerOptions, Asked, LoadSpec
 from llm.generate.tools import Tool
 from llm.nodes.answer_settings import AnswerSettings
-from llm.nodes.awaited import AwaitedEnds
+from llm.nodes.awaited import AwaitedResults
 from llm.nodes.history import History
-from llm.nodes.shared_worker import shared_worker
+from llm.nodes.shared_worker import shared_worker, spec_of
 from llm.nodes.stats import stats_of, told_tokens
 from llm.nodes.tool_calling import ToolCalling
 from llm.nodes.toolbox import Toolbox
@@ -178,9 +177,10 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
     _client: Client | None = None
     _last_error: str = ""
     _end_reason: str = ""
+    _is_leaving: bool = False
 
     def __init__(self) -> None:
-        self._awaited = AwaitedEnds()
+        self._awaited = AwaitedResults()
         self._toolbox = Toolbox()
         self._refused_id = 0  # the latest request that was not accepted
 
@@ -285,7 +285,11 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
             for event in self._client.poll():
                 self._tell(event)
 
+    def _enter_tree(self) -> None:
+        self._is_leaving = False
+
     def _exit_tree(self) -> None:
+        self._is_leaving = True  # to the engine it is still inside the tree
         if self._client is not None:
             for event in self._client.close():
                 self._tell(event)
@@ -310,7 +314,9 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
         return request_id
 
     def _end_of(self, request_id: int) -> BoundSignal:
-        return self._awaited.signal_of(request_id, is_refused=request_id == self._refused_id)
+        if request_id == self._refused_id:
+            return self._awaited.refused("")
+        return self._awaited.signal_of(request_id)
 
     def _tell(self, event: Event) -> None:
         match event:
@@ -359,14 +365,11 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
         return self._client
 
     def _check_place(self) -> None:
-        if not self.is_inside_tree():
+        if not self.is_inside_tree() or self._is_leaving:
             raise RequestError("the node is not inside the tree; add it first")
 
     def _load_spec(self) -> LoadSpec:
-        path = self.model_path
-        if path and not path.startswith(ECHO):
-            path = ProjectSettings.globalize_path(path)
-        return LoadSpec(path, self.executor, self.context_length)
+        return spec_of(self.model_path, self.executor, self.context_length)
 
     def _answer_options(self, tools: tuple[Tool, ...] | None = None) -> AnswerOptions:
         """`tools` in the place of the node's own."""

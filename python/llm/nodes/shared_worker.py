@@ -4,7 +4,8 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import godot
-from llm.generate.request import ECHO
+from godot import ProjectSettings
+from llm.generate.request import ECHO, LoadSpec
 from llm.generate.worker import Worker
 from llm.gpu.device.release import release_device
 
@@ -12,6 +13,16 @@ if TYPE_CHECKING:
     from llm.generate.model import Model
 
 _worker: Worker | None = None
+
+
+def spec_of(model_path: str, executor: str, context_length: int) -> LoadSpec:
+    """What a node's properties name: a file as the operating system knows it, or the echo.
+
+    Raises RequestError where the path is empty.
+    """
+    if model_path and not model_path.startswith(ECHO):
+        model_path = ProjectSettings.globalize_path(model_path)
+    return LoadSpec(model_path, executor, context_length)
 
 
 def shared_worker() -> Worker:

@@ -43,7 +43,7 @@ class Method:
         """In the engine, as Python has neither its typed arrays nor all of its packed ones."""
         names = [f"v{place}" for place in range(len(values))]
         forms = self.arguments or ("{0}",) * len(values)
-        made = ", ".join(form.format(name) for form, name in zip(forms, names, strict=True))
+        made = ", ".join(form.format(name) for form, name in zip(forms, names, strict=False))
         expression = Expression()
         expression.parse(f"method.callv([{made}])", ["method", *names])
         return expression.execute([self.callable, *values])

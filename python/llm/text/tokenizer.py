@@ -62,7 +62,8 @@ class Tokenizer:
         `parse_special` turns the text of control tokens into those tokens: for templates, never
         for what a person typed, whose characters in a template are the `guarded` positions: no
         control token begins there. Lone surrogates become U+FFFD. An end-of-sequence token is
-        never added, whatever the file says: text that is to be continued must not end.
+        never added, whatever the file says: text that is to be continued must not end. See
+        `encode_whole`.
         """
         ids: list[int] = []
         if self.add_bos if add_bos is None else add_bos:
@@ -83,6 +84,13 @@ class Tokenizer:
     def encode_more(self, text: str) -> list[int]:
         """Token ids of text that goes on from other text: no leading space, nothing special."""
         return [int(id) for id in self._processor.EncodeAsIds(without_surrogates(text))]
+
+    def encode_whole(self, text: str) -> list[int]:
+        """As `encode`, but of a text that nothing follows: it ends as the file says."""
+        ids = self.encode(text)
+        if self._vocabulary.add_eos and self.eos_id is not None:
+            ids.append(self.eos_id)
+        return ids
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` from its beginning, so without the leading space that `encode` adds.

@@ -76,6 +76,7 @@ class Vocabulary:
     # Match in text only where control tokens are asked for; markers of any type among them.
     control_ids: frozenset[int]
     add_bos: bool
+    add_eos: bool
     add_space_prefix: bool
     # Phi-3's files do not say that its control tokens swallow the space after them.
     swallows_space: bool
@@ -111,6 +112,7 @@ class Vocabulary:
             end_ids=frozenset(end for end in ends if end is not None),
             control_ids=frozenset([*controls, *markers]),
             add_bos=metadata.bool("tokenizer.ggml.add_bos_token", True),
+            add_eos=metadata.bool("tokenizer.ggml.add_eos_token", False),
             add_space_prefix=metadata.bool("tokenizer.ggml.add_space_prefix", True),
             swallows_space="phi-3" in name or "phi3" in name,
         )

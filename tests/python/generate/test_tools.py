@@ -24,17 +24,39 @@ SELL = Tool(
         },
         "required": ["item"],
     },
-    {"count": 1, "__price": 2.5, "gift": False, "to": [], "_extra": {}, "mood": "kind"},
+    {
+        "count": 1,
+        "__price": 2.5,
+        "gift": False,
+        "to": [],
+        "_extra": {},
+        "mood": "kind",
+        "any": None,
+    },
 )
 
 
 def values(**given: Any) -> dict[str, Any]:
     found = SELL.arguments({"item": "sword", **given})
-    return dict(zip(SELL.parameters["properties"], found, strict=True))
+    return dict(zip(SELL.parameters["properties"], found, strict=False))
 
 
-def test_what_is_left_out_has_its_default() -> None:
-    assert SELL.arguments({"item": "sword"}) == ["sword", 1, 2.5, False, [], {}, "kind", None]
+def test_what_is_left_out_at_the_end_is_the_functions_affair() -> None:
+    assert SELL.arguments({"item": "sword"}) == ["sword"]
+    assert SELL.arguments({"item": "sword", "gift": True}) == ["sword", 1, 2.5, True]
+
+
+def test_what_has_no_default_is_null() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}}
+    assert Tool("add", "", schema).arguments({"b": 2}) == [None, 2]
+
+
+def test_a_default_that_only_the_function_knows() -> None:
+    properties = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    tool = Tool("add", "", {"type": "object", "properties": properties}, {"a": None, "b": None})
+    assert tool.arguments({"a": 3}) == [3]
+    with pytest.raises(RequestError, match="add lacks its argument a"):
+        tool.arguments({"b": 3})
 
 
 @pytest.mark.parametrize(

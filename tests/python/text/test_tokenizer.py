@@ -55,6 +55,13 @@ def test_bos_follows_the_file_unless_told(gemma, small):
     assert gemma.encode("", add_bos=False) == []
 
 
+def test_a_whole_text_ends_as_the_file_says(gemma, small):
+    with_eos = small(seed=3, add_bos_token=True, add_eos_token=True)
+    assert with_eos.encode_whole("a") == [*with_eos.encode("a"), with_eos.eos_id]
+    assert with_eos.encode("a")[-1] != with_eos.eos_id
+    assert gemma.encode_whole("a <eos>") == gemma.encode("a <eos>")
+
+
 def test_markers_are_text_unless_asked_for(gemma):
     end = gemma.encode("<end_of_turn>", parse_special=True, add_bos=False)
     typed = gemma.encode("<end_of_turn>", add_bos=False)

@@ -123,7 +123,8 @@ class DispatchExecutor:
         self._shared_shader: Any = None
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
-        self._logits: Tensor | None = None
+        self._logits: Tensor | None = None  # of the latest run
+        self._hidden: Tensor | None = None  # of the latest run that kept no logits
         self._state_bytes = device.staging(state.ADJUSTED * WORD)
         self._state_words = np.frombuffer(self._state_bytes.view(), np.uint32)
 
@@ -181,7 +182,7 @@ class DispatchExecutor:
         rows, outputs = self._recorded_for(batch)
         self._write_state(batch)
         tape = self._tape(rows, outputs)
-        self._logits = tape.logits
+        self._logits, self._hidden = tape.logits, tape.hidden
         self._device.play(
             self._table(
                 (APART if batch.are_apart else FORWARD, rows, outputs),
@@ -241,7 +242,12 @@ class DispatchExecutor:
     def logits(self, outputs: int) -> Floats:
         if self._logits is None:
             raise ValueError("the last run kept no logits")
-        return self._read_floats(Tensor(self._logits.offset, outputs, self._logits.width))
+        return self._read_floats(replace(self._logits, rows=outputs))
+
+    def hidden(self, rows: int) -> Floats:
+        if self._logits is not None or self._hidden is None:
+            raise ValueError("the last run kept logits, and no hidden rows")
+        return self._read_floats(replace(self._hidden, rows=rows))
 
     def profile(self, batch: Batch) -> RunProfile:
         DispatchExecutor.run(self, batch)

@@ -1,0 +1,251 @@
+"""The node that makes vectors of texts. Turns what its client reports into signals.
+
+It waits for nothing: see `llm.generate`.
+"""
+
+import math
+from operator import mul
+from typing import Any
+
+import godot
+from godot import (
+    ENUM,
+    FILE,
+    RANGE,
+    BoundSignal,
+    Node,
+    PackedFloat32Array,
+    PackedStringArray,
+    export,
+    exposed,
+    signal,
+)
+from llm.errors import RequestError
+from llm.generate.client import new_request_id
+from llm.generate.embedding_client import EmbeddingClient
+from llm.generate.events import Embedded, Ended, Event, Loaded, LoadFailed, LoadProgressed
+from llm.generate.request import AUTO, EmbeddingRequest, LoadSpec
+from llm.nodes.awaited import AwaitedResults
+from llm.nodes.shared_worker import shared_worker, spec_of
+
+
+@exposed
+class LLMEmbedding(Node):
+    """Makes vectors of texts; the more alike two texts are, the more alike are their vectors.
+
+    Set [member model_path], connect [signal embedding_finished] and call [method embed]; or await
+    [method embed_async]. [method cosine_similarity] compares two vectors; [LLMMemory] keeps many,
+    and finds the nearest.
+
+    Any model that runs here will do. Nodes of the same file and
+    [member executor] share one model, [LLM] nodes too, whose conversations this does not disturb.
+    The model loads with the first request, or earlier with [method start_worker]. All of that
+    happens on a worker thread; every signal comes on the main thread, in [method Node._process].
+
+    Requests are done in their order. Every one gets an id, and ends with exactly one signal of that
+    id: [signal embedding_finished], [signal batch_finished] or [signal embedding_failed]. The node
+    must be inside the tree; leaving it cancels what waits. In the editor it loads nothing.
+    """
+
+    model_path = export(
+        str,
+        default="",
+        hint=FILE,
+        hint_string="*.gguf",
+        doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
+        "the next [method start_worker] or request, and cancels those that wait.",
+    )
+    context_length = export(
+        int,
+        default=4096,
+        hint=RANGE,
+        hint_string="16,131072,1,or_greater",
+        doc="How many tokens a text may have; a longer one is an error. Cut to what the model was "
+        "made for. A node that asks for more than the others of its file loads the file again. "
+        "Taken up like [member model_path].",
+    )
+    pooling = export(
+        str,
+        default=AUTO,
+        hint=ENUM,
+        hint_string="auto,mean,first,last",
+        doc="How the vectors of a text's tokens become one: their mean, the first or the last; or "
+        "as the model file says, and the mean where it says nothing (auto).",
+    )
+    executor = export(
+        str,
+        default="auto",
+        hint=ENUM,
+        hint_string="auto,reference,dispatch,persistent",
+        doc="What runs the model, as [member LLM.executor]. Taken up like [member model_path].",
+    )
+
+    worker_started = signal(
+        doc="The model is loaded; or was, when [method start_worker] was called."
+    )
+    worker_failed = signal(
+        error=str,
+        doc="The model did not load. Requests that waited for it fail. The next "
+        "[method start_worker] or request tries again.",
+    )
+    load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
+    embedding_finished = signal(
+        id=int,
+        vector=PackedFloat32Array,
+        doc="The vector of the text that [method embed] was given. It has the length 1.",
+    )
+    batch_finished = signal(
+        id=int,
+        vectors=list,
+        doc="The vectors of the texts that [method embed_batch] was given, in their order: a "
+        "PackedFloat32Array of length 1 each.",
+    )
+    embedding_failed = signal(
+        id=int,
+        error=str,
+        doc="There is no vector: the request was refused, failed, or was cancelled as the node "
+        "left the tree or took another model.",
+    )
+
+    _last_error: str = ""
+    _source: str = ""
+    _is_leaving: bool = False
+
+    def __init__(self) -> None:
+        self._client = EmbeddingClient(shared_worker)
+        self._awaited = AwaitedResults()
+        self._batches: set[int] = set()  # those of the requests that have several texts
+        self._refused_id = 0  # the latest request that was not accepted
+
+    def start_worker(self) -> None:
+        """Loads the model ahead of the first request, and says [signal worker_started] or
+        [signal worker_failed]. Loaded with the same settings already, it only says so."""
+        try:
+            self._check_place()
+            self._client.load(self._load_spec())
+        except RequestError as problem:
+            self._note_error(str(problem))
+            self.call_deferred("emit_signal", "worker_failed", str(problem))
+
+    def embed(self, text: str) -> int:
+        """Has a vector made of a text. Gives the request's id, which
+        [signal embedding_finished] or [signal embedding_failed] has."""
+        return self._request((text,), is_batch=False)
+
+    def embed_batch(self, texts: PackedStringArray) -> int:
+        """Has a vector made of each text. Gives the request's id, which
+        [signal batch_finished] or [signal embedding_failed] has: all are made, or none."""
+        return self._request(tuple(texts), is_batch=True)
+
+    def embed_async(self, text: str) -> BoundSignal:
+        """As [method embed], for
+        [code]var vector: PackedFloat32Array = await embedding.embed_async("Hi")[/code]. It comes
+        whatever happens; empty where there is no vector, and [method get_last_error] says why."""
+        return self._result_of(self.embed(text), PackedFloat32Array())
+
+    def embed_batch_async(self, texts: PackedStringArray) -> BoundSignal:
+        """As [method embed_batch], for
+        [code]var vectors: Array = await embedding.embed_batch_async(["Hi", "Bye"])[/code]. It
+        comes whatever happens, as [method embed_async]; empty where there are no vectors."""
+        return self._result_of(self.embed_batch(texts), [])
+
+    @staticmethod
+    def cosine_similarity(a: PackedFloat32Array, b: PackedFloat32Array) -> float:
+        """How alike two vectors are: 1 in the same direction, 0 at a right angle, -1 in opposite
+        directions. Of vectors that have no direction or not the same size, 0 and an error."""
+        if len(a) != len(b) or not len(a):
+            godot.log_error(f"vectors of {len(a)} and {len(b)} numbers cannot be compared")
+            return 0.0
+        first, second = a.tolist(), b.tolist()
+        lengths = math.hypot(*first) * math.hypot(*second)
+        if not (0.0 < lengths < math.inf):
+            godot.log_error(f"vectors of lengths whose product is {lengths} cannot be compared")
+            return 0.0
+        dot: float = sum(map(mul, first, second))
+        return dot / lengths
+
+    def get_vector_source(self) -> str:
+        """What made the latest vector: a model file and a pooling. Vectors of different sources say
+        nothing of one another. Empty before the first."""
+        return self._source
+
+    def get_last_error(self) -> str:
+        """Why the latest load or request failed, in one line; empty when none has."""
+        return self._last_error
+
+    def _process(self, delta: float) -> None:
+        self._awaited.begin_frame()
+        for event in self._client.poll():
+            self._tell(event)
+
+    def _enter_tree(self) -> None:
+        self._is_leaving = False
+
+    def _exit_tree(self) -> None:
+        self._is_leaving = True  # to the engine it is still inside the tree
+        for event in self._client.close():
+            self._tell(event)
+
+    def _request(self, texts: tuple[str, ...], *, is_batch: bool) -> int:
+        request_id = new_request_id()
+        try:
+            self._check_place()
+            request = EmbeddingRequest(request_id, texts, self.pooling)
+            self._client.embed(request, self._load_spec())
+            if is_batch:
+                self._batches.add(request_id)
+        except RequestError as problem:
+            self._note_error(str(problem))
+            self._refused_id = request_id
+            # Deferred, as the caller does not know the id yet.
+            self.call_deferred("emit_signal", "embedding_failed", request_id, str(problem))
+        return request_id
+
+    def _result_of(self, request_id: int, nothing: Any) -> BoundSignal:
+        if request_id == self._refused_id:
+            return self._awaited.refused(nothing)
+        return self._awaited.signal_of(request_id)
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case LoadProgressed(fraction):
+                self.load_progress.emit(fraction)
+            case Loaded():
+                self.worker_started.emit()
+            case LoadFailed(error, details):
+                self._note_error(error, details)
+                self.worker_failed.emit(error)
+            case Embedded(request_id, vectors, source):
+                self._source = source
+                self._tell_vectors(request_id, [PackedFloat32Array(vector) for vector in vectors])
+            case Ended(request_id):
+                self._tell_failure(event, request_id in self._batches)
+
+    def _tell_vectors(self, request_id: int, vectors: list[Any]) -> None:
+        if request_id in self._batches:
+            self._batches.remove(request_id)
+            self.batch_finished.emit(request_id, vectors)
+            self._awaited.tell(request_id, vectors)
+        else:
+            self.embedding_finished.emit(request_id, vectors[0])
+            self._awaited.tell(request_id, vectors[0])
+
+    def _tell_failure(self, event: Ended, is_batch: bool) -> None:
+        self._batches.discard(event.id)
+        # A load that failed has said so already, and to cancel is no error.
+        if event.error and event.error != self._client.load_error:
+            self._note_error(event.error, event.details)
+        self._last_error = event.error or "the request was cancelled"
+        self.embedding_failed.emit(event.id, self._last_error)
+        self._awaited.tell(event.id, [] if is_batch else PackedFloat32Array())
+
+    def _note_error(self, error: str, details: str = "") -> None:
+        self._last_error = error
+        godot.log_error(f"{error}\n{details}".rstrip())
+
+    def _check_place(self) -> None:
+        if not self.is_inside_tree() or self._is_leaving:
+            raise RequestError("the node is not inside the tree; add it first")
+
+    def _load_spec(self) -> LoadSpec:
+        return spec_of(self.model_path, self.executor, self.context_length)

@@ -1,0 +1,71 @@
+"""Vectors of texts from a GGUF file, on the CPU, against llama.cpp on the same float32 weights."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Type
+from support.default_model import DEFAULT_MODEL
+from support.llama_cpp import embeddings
+from support.manual_worker import ManualWorker
+from support.tiny_gemma import MIXED, write_tiny_gemma
+from support.tiny_llama import MIXED as LLAMA_MIXED
+from support.tiny_llama import write_tiny_llama
+
+from llm.generate.embedding_client import EmbeddingClient
+from llm.generate.events import Embedded
+from llm.generate.model import load_model
+from llm.generate.request import EmbeddingRequest, LoadSpec
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+TEXTS = ("a", "Where is the inn?", "Käse, and a text that is longer than any window of five")
+
+
+def embed(path: Path, texts: Sequence[str], pooling: str, context: int) -> np.ndarray:
+    """(N, C)"""
+    worker = ManualWorker(load_model)
+    client = EmbeddingClient(lambda: worker)
+    request = EmbeddingRequest(1, tuple(texts), pooling)
+    client.embed(request, LoadSpec(str(path), "reference", context))
+    worker.run()
+    [found] = [event for event in client.poll() if isinstance(event, Embedded)]
+    client.close()
+    return np.stack(found.vectors)
+
+
+def lowest_cosine(first: np.ndarray, second: np.ndarray) -> float:
+    return float((first.astype(np.float64) * second).sum(axis=1).min())
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first", "last"])
+@pytest.mark.parametrize(
+    ("write", "formats"),
+    [(write_tiny_gemma, MIXED), (write_tiny_llama, LLAMA_MIXED)],
+    ids=["gemma", "llama"],
+)
+def test_tiny_models(
+    tmp_path: Path, write: Callable[..., Path], formats: dict[str, Type], pooling: str
+) -> None:
+    path = write(tmp_path / "tiny.gguf", formats=dict.fromkeys(formats, Type.F32))
+    expected = embeddings(path, TEXTS, pooling)
+    found = embed(path, TEXTS, pooling, 96)
+    assert lowest_cosine(found, expected) > 1 - 1e-5  # seen: 1 - 5e-7
+
+
+def test_pooling_of_the_file(tmp_path: Path) -> None:
+    path = write_tiny_gemma(
+        tmp_path / "tiny.gguf",
+        formats=dict.fromkeys(MIXED, Type.F32),
+        metadata={"gemma3.pooling_type": 3},
+    )
+    found = embed(path, TEXTS, "auto", 96)
+    assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-5
+    assert (found == embed(path, TEXTS, "last", 96)).all()
+
+
+def test_the_default_model() -> None:
+    golden = np.load(GOLDEN / "embeddings.npz")
+    found = embed(DEFAULT_MODEL, golden["texts"].tolist(), "auto", 512)
+    assert lowest_cosine(found, golden["vectors"]) > 1 - 1e-5  # seen: 1 - 5e-7
+    assert np.abs(np.linalg.norm(found, axis=1) - 1.0).max() < 1e-6
