@@ -6,6 +6,7 @@ not list may come twice in an object; as in any JSON reader, the last one counts
 """
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from llm.errors import RequestError
@@ -27,10 +28,11 @@ KNOWN = frozenset((*ONE_SCHEMA, *SCHEMAS, *NAMED_SCHEMAS, *VALUES, *LIMITS, *NOT
 OWN = "x-"  # begins names of an author's own; the library would take options from one
 
 LARGEST = 2**53 - 1  # JSON readers make doubles, which hold all whole numbers up to here
+STEP = 1e-6
 
 
 def ready_schema(schema: Any, path: str = "#") -> Any:
-    """A copy in which numbers have limits. RequestError, with the place, on what is not kept."""
+    """A copy in which numbers have limits and a step. RequestError, with the place, on what is not kept."""
     if not isinstance(schema, Mapping):
         return schema  # true, false, or what the library names
     found: dict[str, Any] = {}
@@ -95,19 +97,26 @@ def _check_names(schema: dict[str, Any], path: str) -> None:
 
 
 def _with_limits(schema: dict[str, Any]) -> dict[str, Any]:
-    """Numbers between -LARGEST and LARGEST, where nothing else is said: none of a hundred digits,
-    which nobody can read, and no 1e999, which is infinite."""
+    """Numbers between -LARGEST and LARGEST, of whole STEPs, where the schema does not say: none of
+    a hundred digits, which a model may go on with for ever, and no 1e999, which is infinite."""
     types = schema.get("type")
-    names = types if isinstance(types, list) else [types]
-    if not {"integer", "number"}.intersection(map(str, names)) or set(VALUES) & schema.keys():
+    names = set(map(str, types if isinstance(types, list) else [types]))
+    if not {"integer", "number"} & names or set(VALUES) & schema.keys():
         return schema
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if "number" in names and _is_coarse(low) and _is_coarse(high):
+        schema.setdefault("multipleOf", STEP)
     if low is None and (high is None or _is_below(-LARGEST, high)):
         schema["minimum"] = -LARGEST
     if high is None and (low is None or _is_below(low, LARGEST)):
         schema["maximum"] = LARGEST
     return schema
+
+
+def _is_coarse(limit: Any) -> bool:
+    is_number = isinstance(limit, int | float)
+    return limit is None or (is_number and Decimal(str(limit)) % Decimal(str(STEP)) == 0)
 
 
 def _is_below(low: Any, high: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from llm.errors import RequestError
 from llm.text.answer_format import AnswerFormat
-from llm.text.json_schema import LARGEST, ready_schema
+from llm.text.json_schema import LARGEST, STEP, ready_schema
 
 LIMITS = {"minimum": -LARGEST, "maximum": LARGEST}
 
@@ -61,9 +61,15 @@ def test_names_of_an_author_are_left_out() -> None:
     ("schema", "added"),
     [
         ({"type": "integer"}, LIMITS),
-        ({"type": ["number", "null"]}, LIMITS),
+        ({"type": ["number", "null"]}, {**LIMITS, "multipleOf": STEP}),
+        ({"type": "number", "multipleOf": 1e-9}, LIMITS),
+        ({"type": "number", "minimum": 0, "maximum": 0.1}, {"multipleOf": STEP}),
+        ({"type": "number", "minimum": 0, "maximum": 1e-7}, {}),
         ({"type": "integer", "minimum": 3}, {"maximum": LARGEST}),
-        ({"type": "number", "exclusiveMaximum": 3}, {"minimum": -LARGEST}),
+        (
+            {"type": "number", "exclusiveMaximum": 3},
+            {"minimum": -LARGEST, "multipleOf": STEP},
+        ),
         ({"type": "integer", "minimum": 1e17}, {}),
         ({"type": "integer", "maximum": -1e17}, {}),
         ({"type": "integer", "enum": [10**17]}, {}),
