@@ -32,7 +32,7 @@ STEP = 1e-6
 
 
 def ready_schema(schema: Any, path: str = "#") -> Any:
-    """A copy in which numbers have limits and a step. RequestError, with the place, on what is not kept."""
+    """A copy in which numbers have limits and a step. RequestError names what is not kept."""
     if not isinstance(schema, Mapping):
         return schema  # true, false, or what the library names
     found: dict[str, Any] = {}
