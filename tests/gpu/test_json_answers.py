@@ -79,5 +79,5 @@ def answers(seat: Seat, names: Iterator[str], top_k: int, found: dict[str, Ended
 def request(name: str, top_k: int) -> Request:
     sampling = SamplingParams(temperature=1.5, top_k=top_k, top_p=1.0, min_p=0.0, seed=11)
     format = AnswerFormat.json_schema(SCHEMAS[name])
-    messages = ({"role": "user", "content": f"Write {name} for a game, as JSON."},)
+    messages = ({"role": "user", "content": f"In a game, as JSON: {name}"},)
     return Request(1, messages, AnswerOptions(sampling, MOST, format=format))

@@ -17,6 +17,7 @@ LIMITS = {"minimum": -LARGEST, "maximum": LARGEST}
         {"properties": {"not": {"const": {"not": 1}}, "uniqueItems": True}, "required": ["not"]},
         {"enum": [{"whatever": [1, {"if": 2}]}], "default": {"if": 1}, "examples": [{"x": 1}]},
         {"$defs": {"then": {"title": "T"}}, "$ref": "#/$defs/then", "description": "d"},
+        {"properties": {"x-y": {"type": "null"}}, "patternProperties": {"not": True}},
         {"items": False, "prefixItems": [True, {"type": "string"}]},
         {"minProperties": 2, "required": ["a"]},
         {"items": [{"type": "string"}], "additionalItems": {"type": "null"}},
