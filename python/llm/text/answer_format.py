@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm.errors import RequestError
+from llm.text.json_schema import ready_schema
 
 JSON_SCHEMA, GBNF, REGEX, CHOICES = KINDS = ("json_schema", "grammar", "regex", "choices")
 
@@ -24,14 +25,16 @@ class AnswerFormat:
         """From JSON text, or what it would parse to. Raises RequestError."""
         try:
             found = json.loads(schema) if isinstance(schema, str) else _whole(schema)
-            text = json.dumps(found)
+            if not isinstance(found, dict):
+                raise RequestError(
+                    f"json_schema is a {type(found).__name__}; it must be an object, as "
+                    '{"type": "object", "properties": {…}}'
+                )
+            text = json.dumps(ready_schema(found), ensure_ascii=False, allow_nan=False)
         except (ValueError, TypeError) as error:
             raise RequestError(f"json_schema is no JSON: {error}") from error
-        if not isinstance(found, dict):
-            raise RequestError(
-                f"json_schema is a {type(found).__name__}; it must be an object, as "
-                '{"type": "object", "properties": {…}}'
-            )
+        except RecursionError as error:
+            raise RequestError("json_schema is nested too deeply, or holds itself") from error
         return cls(JSON_SCHEMA, text)
 
     @classmethod

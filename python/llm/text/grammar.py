@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from llm.errors import RequestError
 from llm.text.answer_format import CHOICES, GBNF, JSON_SCHEMA, AnswerFormat
+from llm.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from llm.text.tokenizer import Tokenizer
@@ -20,8 +21,13 @@ Words = NDArray[np.uint32]
 ERROR_LENGTH = 300  # characters: the library may show a whole grammar
 
 # One way to write each value: a model must not go on with blanks for ever, and names of keys, which
-# leave no choice, need no forward of their own.
-JSON_OPTIONS: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+# leave no choice, need no forward of their own. Without \u a name has one spelling.
+JSON_OPTIONS: Any = {
+    "whitespace_flexible": False,
+    "item_separator": ", ",
+    "key_separator": ": ",
+    "json_allowed_escapes": 'nrbtf\\"',
+}
 
 
 class GrammarCompiler:
@@ -108,14 +114,24 @@ def _grammar(format: AnswerFormat) -> str:
 
     source = format.source
     if format.kind == CHOICES:
-        texts = " | ".join(json.dumps(text) for text in source)
+        texts = " | ".join(json.dumps(without_surrogates(text)) for text in source)
         return str(LLMatcher.grammar_from_lark(f"start: {texts}"))
     assert isinstance(source, str)
+    source = without_surrogates(source)
     if format.kind == JSON_SCHEMA:
-        return str(LLMatcher.grammar_from_json_schema(source, overrides=JSON_OPTIONS))
+        return _json_grammar(source)
     if format.kind == GBNF:
         return str(LLMatcher.grammar_from_lark(_lark(source)))
     return str(LLMatcher.grammar_from_regex(source))
+
+
+def _json_grammar(schema: str) -> str:
+    from llguidance import LLMatcher
+
+    try:
+        return str(LLMatcher.grammar_from_json_schema(schema, overrides=JSON_OPTIONS))
+    except ValueError as error:  # as where it is nested too deeply
+        raise RequestError(f"{JSON_SCHEMA}: {_one_line(str(error))}") from error
 
 
 def _lark(gbnf: str) -> str:

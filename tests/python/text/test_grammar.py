@@ -42,6 +42,11 @@ def follow(format: AnswerFormat, text: str) -> Matcher:
         (AnswerFormat(REGEX, "[0-9]{2}-(up|down)"), "12-down"),
         (AnswerFormat.choices(("yes", "no", "never")), "never"),
         (AnswerFormat.choices(('say "no"\n', "a\\b")), 'say "no"\n'),
+        (AnswerFormat.choices(("\ud83d\udc09", "half \udc09")), "🐉"),
+        (AnswerFormat(REGEX, "\ud83d\udc09|\udc09."), "🐉"),
+        (AnswerFormat(GBNF, 'root ::= "\ud83d\udc09" | "\udc09"'), "🐉"),
+        (AnswerFormat.json_schema({"enum": ["\ud83d\udc09", "\udc09"]}), '"🐉"'),
+        (AnswerFormat.json_schema({"const": '\b\t\n\f\r"\\/é'}), '"\\b\\t\\n\\f\\r\\"\\\\/é"'),
     ],
 )
 def test_a_whole_answer(format: AnswerFormat, whole: str) -> None:
@@ -59,6 +64,8 @@ def test_a_whole_answer(format: AnswerFormat, whole: str) -> None:
         (AnswerFormat.json_schema(PERSON), '{"name": "A", ', "}"),
         (AnswerFormat.json_schema(PERSON), "", " "),
         (AnswerFormat.json_schema(PERSON), '{"name": "A", "age": 1', "."),
+        (AnswerFormat.json_schema({"type": "string"}), '"\\', "u"),
+        (AnswerFormat.json_schema({"type": "object", "required": ["a"]}), '{"a": 1, "a', '"'),
         (AnswerFormat(REGEX, "[0-9]{2}"), "1", "a"),
         (AnswerFormat.choices(("yes", "no")), "n", "e"),
     ],
@@ -69,6 +76,16 @@ def test_what_may_not_come(format: AnswerFormat, text: str, wrong: str) -> None:
     assert END not in allowed(matcher), "it is not whole"
     with pytest.raises(RequestError, match=format.kind):
         matcher.accept(ord(wrong))
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "wrong"),
+    [("integer", "900719925474099", "2"), ("number", "1", "e"), ("number", "-0.123456", "1")],
+)
+def test_numbers_end(type: str, text: str, wrong: str) -> None:
+    found = allowed(follow(AnswerFormat.json_schema({"type": type}), text))
+    assert END in found
+    assert ord(wrong) not in found
 
 
 def test_the_end_may_come_where_it_is_whole() -> None:
@@ -101,7 +118,9 @@ def test_each_answer_begins_anew() -> None:
         (AnswerFormat(GBNF, 'root ::= "a" other'), "grammar: Rule 'other' not found"),
         (AnswerFormat(GBNF, "root = 1"), "grammar: Expected ::="),
         (AnswerFormat.json_schema({"type": "objekt"}), "json_schema: .*objekt"),
-        (AnswerFormat.json_schema({"dependentSchemas": {"a": {}}}), "dependentSchemas"),
+        (AnswerFormat.json_schema({"oneOf": [{"minimum": 1}, {"maximum": 3}]}), "oneOf"),
+        (AnswerFormat.json_schema({"format": "sonnet"}), "Unknown format: sonnet"),
+        (AnswerFormat.json_schema('{"items":' * 150 + "{}" + "}" * 150), "recursion limit"),
     ],
 )
 def test_a_wrong_format_is_named(format: AnswerFormat, words: str) -> None:
