@@ -36,6 +36,7 @@ ASK = user("Weather in Zürich?")
 CALL: Message = {
     "role": "assistant",
     "content": "",
+    "reasoning": "I must look.",
     "tool_calls": [{"name": "weather", "arguments": {"place": "Zürich", "_days": 2}}],
 }
 RESULT: Message = {"role": "tool", "name": "weather", "content": '{"degrees": 21}'}
