@@ -12,7 +12,7 @@ from llm.errors import RequestError
 from llm.text.chat_template import TOKEN_KEYS, ChatTemplate, TemplateRefusedError
 from llm.text.folding import has_tools, plain_prompt, simplified, without_tools
 from llm.text.guard import Guard, beginnings_pattern
-from llm.text.messages import Message, template_messages
+from llm.text.messages import Message, template_messages, with_responses
 from llm.text.reply_style import ReplyStyle
 from llm.text.special_tokens import BEGINNING
 from llm.text.surrogates import values_without_surrogates, without_surrogates
@@ -117,6 +117,8 @@ def _render(
 
     def rendered(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
         shaped = template_messages(messages)
+        if "tool_responses" in template.source:
+            shaped = with_responses(shaped)
         return template.render(shaped, tools, allow_thinking=allow_thinking)
 
     if has_tools(messages, tools) and not template.knows_tools:

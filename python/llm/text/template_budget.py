@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from llm.errors import RequestError
 
 SECONDS = 1.0  # of the thread's own time: what other threads do meanwhile does not count
-CHARACTERS = 1 << 22  # in one value, or in the prompt
+CHARACTERS = 1 << 21  # in one value, or in the prompt
 TOTAL_CHARACTERS = 1 << 26  # in all values made on the way
 SOURCE_CHARACTERS = 1 << 16  # twice the longest template in use; compiling takes a second
 DEPTH = 64  # of calls within calls

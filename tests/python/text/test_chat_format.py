@@ -272,6 +272,15 @@ def test_a_template_that_refuses_results_gets_them_as_text(gemma):
     assert '{"name": "look", "content": "blue"}' in text
 
 
+def test_a_template_that_reads_responses_gets_them_with_the_call(gemma):
+    template = (
+        "{{ tools | length }}{% for m in messages %}<start_of_turn>{{ m.role }}"
+        "{% for r in m.tool_responses %}({{ r.name }}:{{ r.response }}){% endfor %}{% endfor %}"
+    )
+    ids = chat(gemma, template).encode(USES, tools=[TOOL]).ids
+    assert gemma.decode(ids) == "1userassistant(look:blue)"
+
+
 @pytest.mark.parametrize(
     ("end", "is_thinking", "silent"),
     [

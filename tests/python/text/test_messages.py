@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm.text.messages import template_messages
+from llm.text.messages import template_messages, with_responses
 
 
 def called(*names):
@@ -67,3 +67,13 @@ def test_ids_have_nine_letters_or_digits():
     ids = [call["id"] for call in shaped["tool_calls"]]
     assert all(len(id) == 9 and id.isalnum() for id in ids)
     assert len(set(ids)) == 12
+
+
+def test_results_may_be_part_of_the_message_that_called():
+    messages = [called("a", "b"), result("a"), result("b"), {"role": "assistant", "content": "c"}]
+    turn, answer = with_responses(template_messages(messages))
+    assert [response["name"] for response in turn["tool_responses"]] == ["a", "b"]
+    assert turn["tool_responses"][0]["response"] == "ok"
+    assert "tool_responses" not in answer
+    alone = template_messages([result("a")])
+    assert with_responses(alone) == alone
