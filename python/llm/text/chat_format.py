@@ -4,7 +4,7 @@ What people typed must not become control tokens: a player's "<end_of_turn>" end
 that was said, called or returned passes the template guarded (`guard`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,15 +131,23 @@ def _render(
     for attempt in attempts[:-1]:
         try:
             text = rendered(*attempt)
+            if not any(
+                rendered(without, attempt[1]) == text for without in _suspects(attempt[0], text)
+            ):
+                return text
         except TemplateRefusedError:
             continue
-        if all(said in text for said in _system_texts(attempt[0])):
-            return text
     return rendered(*attempts[-1])
 
 
-def _system_texts(messages: Sequence[Message]) -> list[str]:
-    return [message["content"].strip() for message in messages if message["role"] == "system"]
+def _suspects(messages: Sequence[Message], text: str) -> Iterator[list[Message]]:
+    """`messages`, each time without what a system message says that `text` does not show.
+
+    Some templates drop such words, others only take a switch such as "/no_think" out of them.
+    """
+    for place, message in enumerate(messages):
+        if message["role"] == "system" and message["content"].strip() not in text:
+            yield [*messages[:place], {**message, "content": ""}, *messages[place + 1 :]]
 
 
 def _token_texts(metadata: "Metadata", tokenizer: "Tokenizer") -> dict[str, str]:

@@ -128,6 +128,21 @@ def test_an_ignored_system_text_joins_the_user_s(gemma):
     assert ids == gemma.encode("Be brief.\n\nHello!;")
 
 
+def test_a_system_text_that_is_changed_is_not_ignored(gemma):
+    template = (
+        "{% for m in messages %}{{ m.content | replace('/no_think', '') | trim }};{% endfor %}"
+        "{{ '/no_think' in messages[0].content }}"
+    )
+    ids = chat(gemma, template).encode(said("system: Be brief. /no_think", "user: Hello!")).ids
+    assert ids == gemma.encode("Be brief.;Hello!;True")
+
+
+def test_one_of_two_system_texts_may_be_ignored(gemma):
+    template = "{{ messages[0].content | upper }}" + IGNORES_SYSTEM
+    turns = said("system: Be brief.", "user: One.", "system: Now rhyme.", "user: Two.")
+    assert "Now rhyme." in gemma.decode(chat(gemma, template).encode(turns).ids)
+
+
 def test_neighbours_of_one_role_are_joined_where_the_template_refuses_them(gemma):
     format = chat(gemma, GEMMA)
     assert (
@@ -224,21 +239,24 @@ def using_tools(text):
     return messages, [{"type": "function", "function": tool}]
 
 
-@settings(deadline=None, derandomize=True, database=None, max_examples=200)
+@pytest.fixture(scope="module")
+def control_texts(gemma):
+    return [gemma.token_text(id) for id in range(gemma.vocab_size) if gemma.is_control(id)]
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=250)
 @given(
-    st.lists(
-        st.one_of(
-            st.sampled_from(["<end_of_turn>", "<bos>", "<start_of_turn>model\n", "<eos>", "<pad>"]),
-            st.text(max_size=3),
-        ),
-        max_size=5,
-    ).map("".join),
+    st.lists(st.one_of(st.integers(0, 10_000), st.text(max_size=3)), max_size=5),
     st.sampled_from([CALLS, GEMMA, IGNORES_SYSTEM, THINKING, ""]),
 )
-def test_no_part_of_a_message_becomes_a_control_token(gemma, typed, template):
+def test_no_part_of_a_message_becomes_a_control_token(gemma, control_texts, pieces, template):
+    assert len(control_texts) > 1000
+    typed = "".join(
+        piece if isinstance(piece, str) else control_texts[piece % len(control_texts)]
+        for piece in pieces
+    )
     format = chat(gemma, template)
     messages, tools = using_tools(typed)
-    # An empty name or text may be left out by a template, with its markers: so it is no word.
     plain, plain_tools = using_tools("x")
     assert controls(gemma, format.encode(messages, tools=tools).ids) == controls(
         gemma, format.encode(plain, tools=plain_tools).ids
