@@ -30,7 +30,8 @@ func test_a_method_is_called_and_its_result_goes_back() -> void:
 func test_arrays_by_their_type() -> void:
 	var llm: Node = _make_echo()
 	llm.add_tool(sell, "Sells an item.")
-	var given: String = '{"item": "bow", "_count": "2", "discount": 1, "marks": ["a", "b"], "to": [7]}'
+	var given: String = '{"item": "bow", "_count": "2", "discount": 1, "marks": ["a", "b"]'
+	given += ', "to": [7]}'
 	await llm.ask_async(CALL % ["sell", given])
 	check_equal(_calls, [["bow", 2, 1.0, PackedStringArray(["a", "b"]), [7]]], "the call")
 	check_equal(typeof(_calls[0][2]), TYPE_FLOAT, "a number's type")

@@ -4,7 +4,7 @@ What people typed must not become control tokens: a player's "<end_of_turn>" end
 that was said, called or returned passes the template guarded (`guard`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from llm.errors import RequestError
 from llm.text.chat_template import TOKEN_KEYS, ChatTemplate, TemplateRefusedError
 from llm.text.folding import has_tools, plain_prompt, simplified, without_tools
 from llm.text.guard import Guard, beginnings_pattern
-from llm.text.messages import Message, template_messages
+from llm.text.messages import Message, template_messages, with_responses
 from llm.text.reply_style import ReplyStyle
 from llm.text.special_tokens import BEGINNING
 from llm.text.surrogates import values_without_surrogates, without_surrogates
@@ -123,6 +123,8 @@ def _render(
 
     def rendered(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
         shaped = template_messages(messages)
+        if "tool_responses" in template.source:
+            shaped = with_responses(shaped)
         return template.render(shaped, tools, allow_thinking=allow_thinking)
 
     if has_tools(messages, tools) and not template.knows_tools:
@@ -135,15 +137,23 @@ def _render(
     for attempt in attempts[:-1]:
         try:
             text = rendered(*attempt)
+            if not any(
+                rendered(without, attempt[1]) == text for without in _suspects(attempt[0], text)
+            ):
+                return text
         except TemplateRefusedError:
             continue
-        if all(said in text for said in _system_texts(attempt[0])):
-            return text
     return rendered(*attempts[-1])
 
 
-def _system_texts(messages: Sequence[Message]) -> list[str]:
-    return [message["content"].strip() for message in messages if message["role"] == "system"]
+def _suspects(messages: Sequence[Message], text: str) -> Iterator[list[Message]]:
+    """`messages`, each time without what a system message says that `text` does not show.
+
+    Some templates drop such words, others only take a switch such as "/no_think" out of them.
+    """
+    for place, message in enumerate(messages):
+        if message["role"] == "system" and message["content"].strip() not in text:
+            yield [*messages[:place], {**message, "content": ""}, *messages[place + 1 :]]
 
 
 def _token_texts(metadata: "Metadata", tokenizer: "Tokenizer") -> dict[str, str]:

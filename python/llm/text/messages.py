@@ -46,6 +46,20 @@ def template_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return shaped
 
 
+def with_responses(shaped: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For templates that read `tool_responses` (Gemma 4): results are part of the message that
+    called, as the model goes on in the same turn."""
+    turns: list[dict[str, Any]] = []
+    for message in shaped:
+        if message["role"] == "tool" and turns and turns[-1].get("tool_calls"):
+            response = {"name": message["name"], "response": message["content"]}
+            before = turns[-1].get("tool_responses", [])
+            turns[-1] = {**turns[-1], "tool_responses": [*before, response]}
+        else:
+            turns.append(message)
+    return turns
+
+
 def _answered(tool: str, waiting: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The oldest call of `tool`, or of any where the result does not say."""
     fitting = [call for call in waiting if tool in ("", call[0])]

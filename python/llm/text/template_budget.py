@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 from llm.errors import RequestError
 
 SECONDS = 1.0  # of the thread's own time: what other threads do meanwhile does not count
-CHARACTERS = 1 << 22  # in one value, or in the prompt
+CHARACTERS = 1 << 21  # in one value, or in the prompt
 TOTAL_CHARACTERS = 1 << 26  # in all values made on the way
 SOURCE_CHARACTERS = 1 << 16  # twice the longest template in use; compiling takes a second
 DEPTH = 64  # of calls within calls
+NESTING = 100  # of lists in lists: hashing a deep tuple overflows the stack
 RANGE = 100_000
 INTEGER_BITS = 4096
 
@@ -62,21 +63,25 @@ class Budget:
         if isinstance(value, str):
             self.expect(len(value))
             return len(value)
-        weight, pending = 0, [value]
-        while pending:
-            item = pending.pop()
-            weight += _ITEM
-            if isinstance(item, str):
-                weight += len(item)
-            elif isinstance(item, int):
-                self.expect_bits(item.bit_length())
-            elif isinstance(item, Mapping):
-                pending += item.keys()
-                pending += item.values()
-            elif isinstance(item, _WALKED):
-                pending += item
-            self.expect(weight)
-        return weight
+        weight, level = 0, [value]
+        for _ in range(NESTING):
+            within: list[Any] = []
+            for item in level:
+                weight += _ITEM
+                if isinstance(item, str):
+                    weight += len(item)
+                elif isinstance(item, int):
+                    self.expect_bits(item.bit_length())
+                elif isinstance(item, Mapping):
+                    within += item.keys()
+                    within += item.values()
+                elif isinstance(item, _WALKED):
+                    within += item
+                self.expect(weight)
+            if not within:
+                return weight
+            level = within
+        _refuse(f"makes a value nested more than {NESTING} deep")
 
     def expect_bits(self, bits: float) -> None:
         if bits > INTEGER_BITS:

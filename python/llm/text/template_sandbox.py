@@ -116,6 +116,8 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return self.from_string(Watcher(self).visit(self.parse(source)))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if isinstance(obj, type):
+            return False
         for kind, methods in _METHODS.items():
             if isinstance(obj, kind):
                 return attr in methods
@@ -123,9 +125,11 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         with self.budget.nested():
-            if isinstance(function, BuiltinMethodType) and isinstance(function.__self__, str):
-                self._weigh_all(args, kwargs)
-                if bound := METHOD_BOUNDS.get(function.__name__):
+            self._weigh_all(args, kwargs)
+            if isinstance(function, BuiltinMethodType):
+                self.budget.weigh(function.__self__)
+                bound = METHOD_BOUNDS.get(function.__name__)
+                if bound is not None and isinstance(function.__self__, str):
                     self.budget.expect(bound(function.__self__, *args, **kwargs))
             return self.budget.kept(super().call(context, function, *args, **kwargs))
 

@@ -53,6 +53,12 @@ class Watcher(NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.arg, nodes.Slice):
             return self._through(KEPT, node, node.lineno)
+        node.arg = self._through(WEIGHED, node.arg, node.lineno)  # hashing looks through it
+        return node
+
+    def visit_Pair(self, node: nodes.Pair) -> nodes.Pair:  # noqa: N802
+        self.generic_visit(node)
+        node.key = self._through(WEIGHED, node.key, node.lineno)
         return node
 
     def visit_ScopedEvalContextModifier(  # noqa: N802

@@ -49,6 +49,10 @@ END_MARKERS = frozenset(
     )
 )
 
+# Where these end answers, as in gpt-oss, "<|end|>" ends only a message, and others follow.
+_HARMONY_ENDS = {b"<|return|>", b"<|call|>"}
+_MESSAGE_END = b"<|end|>"
+
 # HTML's end of struck-through text in Gemma's vocabulary, where it is user-defined.
 _STRIKE_END = b"</s>"
 
@@ -93,10 +97,12 @@ class Vocabulary:
         eos_id = _token_id(metadata, "eos", types, 2)
         ends = {eos_id, *(_optional_token_id(metadata, role, size) for role in ("eot", "eom"))}
         markers = [token for token, text in enumerate(tokens) if text in END_MARKERS]
+        is_harmony = {tokens[token] for token in markers} >= _HARMONY_ENDS
         ends.update(
             token
             for token in markers
             if not (tokens[token] == _STRIKE_END and types[token] == USER_DEFINED)
+            and not (tokens[token] == _MESSAGE_END and is_harmony)
         )
         controls = np.flatnonzero((types == CONTROL) | (types == UNKNOWN)).tolist()
         user_defined = np.flatnonzero(types == USER_DEFINED).tolist()

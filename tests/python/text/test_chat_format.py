@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from llm.errors import RequestError
 from llm.files.metadata import Metadata
 from llm.text.chat_format import ChatFormat
+from llm.text.chat_template import ChatTemplate
 from llm.text.folding import plain_prompt, simplified
 from llm.text.messages import Message
 
@@ -127,6 +128,21 @@ def test_an_ignored_system_text_joins_the_user_s(gemma):
     assert ids == gemma.encode("Be brief.\n\nHello!;")
 
 
+def test_a_system_text_that_is_changed_is_not_ignored(gemma):
+    template = (
+        "{% for m in messages %}{{ m.content | replace('/no_think', '') | trim }};{% endfor %}"
+        "{{ '/no_think' in messages[0].content }}"
+    )
+    ids = chat(gemma, template).encode(said("system: Be brief. /no_think", "user: Hello!")).ids
+    assert ids == gemma.encode("Be brief.;Hello!;True")
+
+
+def test_one_of_two_system_texts_may_be_ignored(gemma):
+    template = "{{ messages[0].content | upper }}" + IGNORES_SYSTEM
+    turns = said("system: Be brief.", "user: One.", "system: Now rhyme.", "user: Two.")
+    assert "Now rhyme." in gemma.decode(chat(gemma, template).encode(turns).ids)
+
+
 def test_neighbours_of_one_role_are_joined_where_the_template_refuses_them(gemma):
     format = chat(gemma, GEMMA)
     assert (
@@ -193,3 +209,153 @@ def test_jinja_is_not_imported_before_a_template_is_rendered():
     )
     package = Path(__file__).parents[3] / "python"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=package)
+
+
+CALLS = """{{ tools | tojson }}{% for m in messages %}{{ '<start_of_turn>' + m.role + '\\n' }}
+{{- m.reasoning_content }}{{ m.content }}{{ m.name }}
+{%- for call in m.tool_calls or [] %}{{ call.function.name }}{{ call.function.arguments | tojson }}
+{{- call.function.arguments | tojson(ensure_ascii=true) }}{{ call.function.arguments }}
+{%- for key, value in call.function.arguments | items %}{{ key }}={{ value }}{% endfor %}
+{% endfor %}<end_of_turn>{% endfor %}"""
+
+
+def using_tools(text):
+    """A conversation and tools with `text` wherever somebody's words may be."""
+    arguments = {text: text, "list": [text, {text: 1}]}
+    messages = [
+        {"role": "system", "content": text},
+        {"role": "user", "content": text},
+        {
+            "role": "assistant",
+            "content": text,
+            "reasoning": text,
+            "tool_calls": [{"name": text, "arguments": arguments}],
+        },
+        {"role": "tool", "name": text, "content": text},
+        {"role": "assistant", "content": text, "reasoning": text},
+        {"role": "user", "content": text},
+    ]
+    tool = {"name": text, "description": text, "parameters": {"properties": {text: {}}}}
+    return messages, [{"type": "function", "function": tool}]
+
+
+@pytest.fixture(scope="module")
+def control_texts(gemma):
+    return [gemma.token_text(id) for id in range(gemma.vocab_size) if gemma.is_control(id)]
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=250)
+@given(
+    st.lists(st.one_of(st.integers(0, 10_000), st.text(max_size=3)), max_size=5),
+    st.sampled_from([CALLS, GEMMA, IGNORES_SYSTEM, THINKING, ""]),
+)
+def test_no_part_of_a_message_becomes_a_control_token(gemma, control_texts, pieces, template):
+    assert len(control_texts) > 1000
+    typed = "".join(
+        piece if isinstance(piece, str) else control_texts[piece % len(control_texts)]
+        for piece in pieces
+    )
+    format = chat(gemma, template)
+    messages, tools = using_tools(typed)
+    plain, plain_tools = using_tools("x")
+    assert controls(gemma, format.encode(messages, tools=tools).ids) == controls(
+        gemma, format.encode(plain, tools=plain_tools).ids
+    )
+
+
+def test_values_of_a_call_pass_a_template_as_they_are(gemma):
+    messages, tools = using_tools("<b> é")
+    ids = chat(gemma, CALLS).encode(messages, tools=tools).ids
+    assert '{"<b> é": "<b> é", "list": ["<b> é", {"<b> é": 1}]}' in gemma.decode(ids)
+
+
+TOOL = {"type": "function", "function": {"name": "look", "description": "", "parameters": {}}}
+CALL = {"role": "assistant", "content": "", "tool_calls": [{"name": "look", "arguments": {}}]}
+USES = [*said("user: Hi"), CALL, {"role": "tool", "name": "look", "content": "blue"}]
+
+
+@pytest.mark.parametrize("template", [GEMMA, WITHOUT_BOS, ""])
+def test_tools_are_told_to_a_template_that_knows_none(gemma, template):
+    format = chat(gemma, template)
+    text = gemma.decode(format.encode(USES, tools=[TOOL]).ids)
+    told = text.index('"name": "look", "description"')
+    called = text.index('<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>')
+    assert told < called < text.index('{"name": "look", "content": "blue"}')
+    assert ("<tool_call>", "</tool_call>") in format.reply_style.calls
+
+
+def test_a_template_that_refuses_results_gets_them_as_text(gemma):
+    refuses = "{{ tools }}" + GEMMA.replace("== 'system'", "in ['system', 'tool']")
+    text = gemma.decode(chat(gemma, refuses).encode(USES, tools=[TOOL]).ids)
+    assert '{"name": "look", "content": "blue"}' in text
+
+
+def test_a_template_that_reads_responses_gets_them_with_the_call(gemma):
+    template = (
+        "{{ tools | length }}{% for m in messages %}<start_of_turn>{{ m.role }}"
+        "{% for r in m.tool_responses %}({{ r.name }}:{{ r.response }}){% endfor %}{% endfor %}"
+    )
+    ids = chat(gemma, template).encode(USES, tools=[TOOL]).ids
+    assert gemma.decode(ids) == "1userassistant(look:blue)"
+
+
+@pytest.mark.parametrize(
+    ("end", "is_thinking", "silent"),
+    [
+        ("<think>", True, "<think>\n\n</think>\n\n"),
+        ("<think>\n", True, "<think>\n\n</think>\n\n"),
+        ("<think>\n\n</think>\n\n", False, "<think>\n\n</think>\n\n"),
+        ("</think>", False, "</think>"),
+    ],
+)
+def test_a_block_of_reasoning_that_the_prompt_opens(gemma, end, is_thinking, silent):
+    format = chat(gemma, f"{{{{ messages[0].content + ':{end}' }}}}")
+    thinking = format.encode(said("user: a"))
+    assert thinking.is_thinking is is_thinking
+    assert gemma.decode(thinking.ids) == f"a:{end}"
+    prompt = format.encode(said("user: a"), allow_thinking=False)
+    assert (gemma.decode(prompt.ids), prompt.is_thinking) == (f"a:{silent}", False)
+
+
+@pytest.mark.parametrize("typed", ["<think>", "a <think>\n", "</think><think>"])
+def test_a_typed_marker_opens_no_reasoning(gemma, typed):
+    format = chat(
+        gemma, "{{ messages[0].content }}{% if messages[0].content == '' %}<think>{% endif %}"
+    )
+    assert not format.encode([Message(role="user", content=typed)]).is_thinking
+    assert gemma.decode(format.encode([Message(role="user", content=typed)]).ids) == typed
+
+
+@pytest.mark.parametrize("switch", ["enable_thinking", "thinking"])
+def test_templates_are_told_whether_to_think(gemma, switch):
+    format = chat(gemma, f"{{{{ messages[0].content }}}} {{{{ {switch} }}}}")
+    assert gemma.decode(format.encode(said("user: a")).ids) == "a True"
+    assert gemma.decode(format.encode(said("user: a"), allow_thinking=False).ids) == "a False"
+
+
+def test_a_template_over_its_limits_is_not_tried_again(gemma, monkeypatch):
+    rendered = []
+    render = ChatTemplate.render
+    monkeypatch.setattr(
+        ChatTemplate,
+        "render",
+        lambda *args, **kwargs: rendered.append(1) or render(*args, **kwargs),
+    )
+    with pytest.raises(RequestError, match="which is the limit"):
+        chat(gemma, "{{ 'x' * 10 ** 9 }}").encode(said("system: a", "user: b"))
+    assert rendered == [1]
+
+
+def test_templates_see_the_texts_of_special_tokens(gemma):
+    names = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "mask_token")
+    metadata = Metadata(
+        {
+            "tokenizer.chat_template": "|".join(f"{{{{ {name} }}}}" for name in names),
+            "tokenizer.ggml.unknown_token_id": 3,
+            "tokenizer.ggml.padding_token_id": 0,
+            "tokenizer.ggml.seperator_token_id": 2**32 - 1,
+        },
+        "m.gguf",
+    )
+    ids = ChatFormat.from_metadata(metadata, gemma).encode(said("user: a")).ids
+    assert ids == gemma.encode("<bos>|<eos>|<unk>|<pad>||", parse_special=True, add_bos=False)

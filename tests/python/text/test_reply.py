@@ -1,6 +1,7 @@
 """Answer, reasoning and calls come apart, however the text was cut."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -69,8 +70,8 @@ REPLIES = {
     "Hermes": (
         HERMES,
         False,
-        'I look.\n<tool_call>\n{"name": "look", "arguments": {"at": "sky", "_n__": 2, "far": true}}\n'
-        "</tool_call>\n",
+        'I look.\n<tool_call>\n{"name": "look", "arguments": {"at": "sky", "_n__": 2, "far": true}}'
+        "\n</tool_call>\n",
         ("I look.", "", LOOK),
     ),
     "Hermes, twice, arguments as text": (
@@ -197,7 +198,8 @@ REPLIES = {
         COMMAND,
         False,
         '<|START_THINKING|>Hm.<|END_THINKING|><|START_ACTION|>[\n{"tool_call_id": "0", '
-        '"tool_name": "look", "parameters": {"at": "sky", "_n__": 2, "far": true}}\n]<|END_ACTION|>',
+        '"tool_name": "look", "parameters": {"at": "sky", "_n__": 2, "far": true}}\n]'
+        "<|END_ACTION|>",
         ("", "Hm.", LOOK),
     ),
     "wrapped": (COMMAND, False, "<|START_RESPONSE|>Hi.<|END_RESPONSE|>", ("Hi.", "", [])),
@@ -251,7 +253,7 @@ def test_what_comes_out_does_not_depend_on_how_the_text_was_cut(reply, cuts, noi
     for place, piece in zip(cuts, noise, strict=False):
         text = text[:place] + piece + text[place:]
     ends = sorted({0, *(cut % (len(text) + 1) for cut in cuts), len(text)})
-    pieces = [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
     options = {"is_thinking": is_thinking, "has_tools": has_tools}
     assert parse(style, pieces, **options) == parse(style, [text], **options)
 

@@ -74,6 +74,20 @@ def test_an_end_token_outside_the_vocabulary_is_none(beyond):
     assert tokenizer.end_ids == {2}
 
 
+@pytest.mark.parametrize(
+    ("others", "ends"),
+    [
+        (["<|return|>", "<|call|>"], {2, 4, 5}),  # gpt-oss
+        (["<|call|>"], {2, 3, 4}),
+        ([], {2, 3}),
+    ],
+)
+def test_the_end_of_a_message_ends_no_answer_where_other_tokens_do(others, ends):
+    tokens = [text.encode() for text in ("<unk>", "<s>", "</s>", "<|end|>", *others)]
+    types = [2, *[3] * (len(tokens) - 1)]
+    assert Tokenizer.from_metadata(metadata(tokens, types)).end_ids == ends
+
+
 def test_vocabularies_that_are_not_there_are_named():
     with pytest.raises(UnsupportedModelError, match=r"tokenizer\.ggml\.model is 'rwkv'"):
         Tokenizer.from_metadata(metadata([b"a"], model="rwkv"))

@@ -5,7 +5,6 @@ same bytes; the table is replayed in C, so a token costs one Python call. Positi
 tokens stand in the state buffer, which is all that is uploaded from token to token.
 """
 
-import time
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -32,7 +31,7 @@ from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering import Lowering, lower_picks, mask_words, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
-from llm.gpu.dispatch.pace import TRIED_ROWS, quick_rows
+from llm.gpu.dispatch.pace import find_rows
 from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.dispatch.requirements import check_weights
 from llm.gpu.dispatch.state_words import fill_state
@@ -146,7 +145,10 @@ class DispatchExecutor:
             executor._shared_shader = device.shader(names[-1])
             executor._make_sets()
             if not device.is_cpu:
-                executor.rows_a_run = executor._find_rows_a_run()
+                executor.rows_a_run = find_rows(
+                    lambda rows: DispatchExecutor.run(executor, Batch([0] * rows, range(rows), [])),
+                    program.max_rows,
+                )
         except BaseException:
             executor.close()
             raise
@@ -191,20 +193,6 @@ class DispatchExecutor:
         )
         if not batch.outputs:
             self._device.finish()  # keeps the work of one submit short
-
-    def _find_rows_a_run(self) -> int:
-        """By running a few, while the cache is unused; again where the first run, which has tables
-        to make, does not show that all are quick enough."""
-        most = self._program.max_rows
-        tried = min(TRIED_ROWS, most)
-        found = 0
-        for _ in range(2):
-            started = time.perf_counter()
-            DispatchExecutor.run(self, Batch([0] * tried, range(tried), []))
-            found = quick_rows(tried, time.perf_counter() - started, most)
-            if found == most:
-                break
-        return found
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         row = self._row(output)

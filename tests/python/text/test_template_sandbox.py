@@ -14,7 +14,12 @@ MANY = "{% for i in range(100) %}"
 END = "{% endfor %}"
 # A list in a list, a hundred times: nothing in memory, and 2 to the 100th texts when printed.
 NESTED = f"{{% set n = namespace(x=[1]) %}}{MANY}{{% set n.x = [n.x, n.x] %}}{END}"
-BIG = "{% set b = 'x' * 4000000 %}"
+# The same of tuples, which can be hashed.
+HASHED = f"{{% set n = namespace(x=(1, 2), d={{}}) %}}{MANY}{{% set n.x = (n.x, n.x) %}}{END}"
+DEEP = (
+    "{% set n = namespace(x=(1,)) %}{% for i in range(50000) %}{% set n.x = (n.x,) %}{% endfor %}"
+)
+BIG = "{% set b = 'x' * 2000000 %}"
 
 TIME, VALUE, TOTAL = "longer than", "a value of more than", "on the way"
 
@@ -91,8 +96,19 @@ ATTACKS = {
     "a nested list as a text": (NESTED + "{{ n.x | string }}", VALUE),
     "a nested list beside a text": (NESTED + "{{ 'a' ~ n.x }}", VALUE),
     "a nested list in a format": (NESTED + "{{ '%s' % (n.x,) }}", VALUE),
-    "a deep list as JSON": (
-        "{% set n = namespace(x=[1]) %}{% for i in range(500) %}{% set n.x = [n.x] %}{% endfor %}"
+    "looking up a nested tuple": (HASHED + "{{ n.d[n.x] }}", VALUE),
+    "looking up a nested tuple by get": (HASHED + "{{ n.d.get(n.x) }}", VALUE),
+    "a nested tuple as a key": (HASHED + "{% set d = {n.x: 1} %}", VALUE),
+    "a nested tuple as a key of dict": (HASHED + "{% set d = dict([(n.x, 1)]) %}", VALUE),
+    "unique nested tuples": (HASHED + "{% set d = [n.x] | unique %}", VALUE),
+    "an error that prints a nested list": (NESTED + "{{ [1].index(n.x) }}", VALUE),
+    "an index in a nested list": (NESTED + "{{ n.x.index(1) }}", VALUE),
+    "an error of a nested list": (NESTED + "{{ raise_exception(n.x) }}", VALUE),
+    "printing a deep list": (DEEP + "{{ n.x }}", "100 deep"),
+    "comparing with a deep tuple": (DEEP + "{{ n.x == 1 }}", "100 deep"),
+    "hashing a deep tuple": (DEEP + "{{ {}[n.x] }}", "100 deep"),
+    "a wide and deep list as JSON": (
+        "{% set n = namespace(x=[1]) %}{% for i in range(80) %}{% set n.x = [n.x] %}{% endfor %}"
         "{% for i in range(20) %}{% set n.x = n.x + n.x %}{% endfor %}"
         "{{ n.x | tojson(indent=16) }}",
         VALUE,
@@ -100,7 +116,7 @@ ATTACKS = {
     # numbers
     "a power": ("{{ 10 ** (10 ** 10) }}", "4096 bits"),
     "a product of powers": ("{{ (10 ** 1000) * (10 ** 1000) }}", "4096 bits"),
-    "a number from a long text": ("{{ ('f' * 4000000) | int(0, 16) }}", "4096 bits"),
+    "a number from a long text": ("{{ ('f' * 2000000) | int(0, 16) }}", "4096 bits"),
     "rounding to many digits": ("{{ 1.5 | round(10 ** 9, 'floor') }}", VALUE),
     # the program itself
     "a long source": ("{{ a }}" * 10_000, "65,536"),
@@ -121,12 +137,11 @@ FORBIDDEN = {
     "center": "{{ 'x' | center(10 ** 9) }}",
     "batch": "{{ [1] | batch(10 ** 9, 1) }}",
     "lipsum": "{{ lipsum(n=10 ** 9) }}",
+    "a method of a type": "{{ dict.fromkeys([1]) }}",
     "a method through attr": "{{ ('x' | attr('center'))(10 ** 9) }}",
     "a sum of lists": "{{ [[1], [2]] | sum(start=[]) }}",
     "tojson with a wide indent": "{{ [1] | tojson(indent=10 ** 9) }}",
     "a wide date": "{{ strftime_now('%999999999Y') }}",
-    "a deep list": "{% set n = namespace(x=[1]) %}{% for i in range(9999) %}"
-    "{% set n.x = [n.x] %}{% endfor %}{{ n.x }}",
     "deep brackets": "{{ " + "(" * 20_000 + "1" + ")" * 20_000 + " }}",
     "deep blocks": "{% if 1 %}" * 5_000 + "{% endif %}" * 5_000,
     "loops deeper than Python has them": "{% for i in [1] %}" * 60 + END * 60,
