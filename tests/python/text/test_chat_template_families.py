@@ -11,6 +11,8 @@ from llm.files.metadata import Metadata
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
 from llm.text.messages import template_messages
+from llm.text.reply import ReplyParser
+from llm.text.reply_style import ReplyStyle
 
 FOLDER = Path(__file__).parents[2] / "golden" / "chat_templates"
 
@@ -96,3 +98,41 @@ def test_thinking_is_on_or_off(gemma, family, is_thinking, closed):
     silent = format.encode(messages, allow_thinking=False)
     assert not silent.is_thinking
     assert gemma.decode(silent.ids).endswith(closed)
+
+
+# family -> what ends the model's turn after a call
+CALLING = {
+    "deepseek_r1": "<｜end▁of▁sentence｜>",  # noqa: RUF001
+    "gemma_4": "<|tool_response>",
+    "gpt_oss": "<|call|>",
+    "granite_3_3": "<|end_of_text|>",
+    "lfm_2": "<|im_end|>",
+    "llama_3_1": "<|eot_id|>",
+    "mistral_tekken": "</s>",
+    "mistral_v3": "</s>",
+    "phi_4_mini": "<|end|>",
+    "qwen_2_5": "<|im_end|>",
+    "qwen_3": "<|im_end|>",
+    "smollm_3": "<|im_end|>",
+}
+
+
+@pytest.mark.parametrize("family", CALLING)
+def test_a_call_is_read_as_the_family_s_template_writes_it(family):
+    asked, answered = (
+        rendered(family, name, *TOKENS[family]).removesuffix("<think>\n")
+        for name in ("tools", "result")
+    )
+    assert answered.startswith(asked)
+    said = answered.removeprefix(asked).split(CALLING[family])[0]
+    style = ReplyStyle.of_template(source_of(family))
+    parser = ReplyParser(style, is_thinking=False, has_tools=True)
+    parts = parser.push(said) + parser.finish()
+    assert [(call.name, call.arguments) for call in parser.calls] == [
+        ("weather", {"place": "Zürich", "_days": 2})
+    ]
+    assert not parser.faults
+    shows_reasoning = family == "qwen_3"
+    assert [(part.kind, part.text) for part in parts] == shows_reasoning * [
+        ("reasoning", "I must look.")
+    ]
