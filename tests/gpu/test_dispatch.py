@@ -16,7 +16,7 @@ from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.rendering_device import open_device
-from llm.gpu.dispatch import executor
+from llm.gpu.dispatch import pace
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
 
@@ -123,7 +123,7 @@ def test_runs_are_short_on_a_slow_device(
         asked.append((tried, most))
         return 8
 
-    monkeypatch.setattr(executor, "quick_rows", slow)
+    monkeypatch.setattr(pace, "quick_rows", slow)
     model = load_dispatch(path, is_cpu=is_cpu)
     assert asked == ([] if is_cpu else [(32, 64)] * 2)
     assert model.chunk_size == (64 if is_cpu else 8)
@@ -140,7 +140,7 @@ def test_a_quick_device_is_tried_once(path: Path, monkeypatch: pytest.MonkeyPatc
         asked.append(most)
         return most
 
-    monkeypatch.setattr(executor, "quick_rows", quick)
+    monkeypatch.setattr(pace, "quick_rows", quick)
     model = load_dispatch(path, is_cpu=False)
     assert asked == [64]
     assert model.chunk_size == 64

@@ -4,6 +4,7 @@ Their rows run together, with other rows before and after them, and the cache gr
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,12 @@ from support.tiny_models import error
 from llm.errors import DeviceMemoryError
 from llm.generate.model import Model, Row, load_model
 from llm.generate.sequence import CachedSequence
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.fused import executor as fused
 from llm.gpu.fused import persistent
 from llm.gpu.operations import PAGE_CELLS
-from llm.gpu.sampler import GREEDY
+from llm.gpu.sampler import GREEDY, Draw, Sampler
 
 CONTEXT = 200
 PROMPTS = [
@@ -158,3 +160,64 @@ def test_a_beginning_in_common(model: Model, path: Path, length: int) -> None:
     assert prefill(model, third, [*system[:-3], 4]) == length - 3
     check(model, path, [first, second, third], 3)
     check(model, path, [third, first], 11)
+
+
+DRAWS = [GREEDY, Sampler(0.9, 40, 0.95, 0.05, 5), Sampler(1.5, 7, seed=1 << 40), GREEDY]
+
+
+def test_runs_that_follow_each_other(model: Model, path: Path) -> None:
+    """The tokens are those of runs one by one, which are those that the reference draws."""
+    sequences = [model.sequences.open() for _ in DRAWS]
+    for sequence, prompt in zip(sequences, PROMPTS, strict=False):
+        prefill(model, sequence, prompt)
+        sequence.reserve(10)
+    draws = [Draw(each, len(row) + 1) for each, row in zip(DRAWS, sequences, strict=True)]
+    rows = [Row(each.number, 3, len(each)) for each in sequences]
+    found = model.decode_rows(rows, draws, 5)
+    assert model.decode_rows(rows, draws, 3) == [tokens[:3] for tokens in found]
+    assert model.decode_rows(rows, draws, 1) == [tokens[:1] for tokens in found]
+    tokens = [3] * len(rows)
+    for run in range(5):
+        model.forward_rows(
+            [Row(each.number, tokens[row], len(each) + run) for row, each in enumerate(sequences)]
+        )
+        drawn = model.draw([replace(draw, position=draw.position + run) for draw in draws])
+        assert drawn == [each[run] for each in found]
+        tokens = [token or 0 for token in drawn]
+    for row in (0, 3):  # greedy
+        ids = [*sequences[row].ids, 3, *found[row]]
+        for end in range(len(sequences[row]) + 1, len(ids)):
+            logits = expected_of(path, ids[:end])
+            assert logits[ids[end]] > logits.max() - TOLERANCE * np.abs(logits).max()
+
+
+def test_masks_of_some_rows(model: Model) -> None:
+    sequences = [model.sequences.open() for _ in range(3)]
+    for sequence, prompt in zip(sequences, PROMPTS, strict=False):
+        prefill(model, sequence, prompt)
+        sequence.reserve(1)
+    width = -(-VOCABULARY // 32)
+    masks = np.zeros((3, width), np.uint32)
+    masks[0, 2] = 1 << 5  # token 69
+    masks[1, 0] = 0b110
+    rows = [Row(each.number, 3, len(each)) for each in sequences]
+    model.forward_rows(rows)
+    free = model.draw([Draw(GREEDY, 1)] * 3)
+    model.forward_rows(rows)
+    found = model.draw(
+        [
+            Draw(Sampler(1.0, 40, seed=1), 1, Adjustments(mask=masks[0])),
+            Draw(GREEDY, 1, Adjustments({int(free[1] or 0): 1}, 2.0, mask=masks[1])),
+            Draw(GREEDY, 1),
+        ]
+    )
+    assert found[0] == 69
+    assert found[1] in (1, 2)
+    assert found[2] == free[2]
+    model.forward_rows(rows)
+    nothing = Adjustments(mask=masks[2])
+    assert model.draw([Draw(GREEDY, 1), Draw(Sampler(1.0, 9), 1, nothing), Draw(GREEDY, 1)]) == [
+        free[0],
+        None,
+        free[2],
+    ]

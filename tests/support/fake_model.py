@@ -9,6 +9,7 @@ that a wrong cache gives another text.
 import threading
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import PAGE_CELLS
-from llm.gpu.program import Candidates
-from llm.gpu.sampler import Sampler
+from llm.gpu.program import Candidates, draw_on_host
+from llm.gpu.sampler import Draw, Sampler
 from llm.text.chat_format import Prompt
 from llm.text.grammar import GrammarCompiler
 from llm.text.messages import Message
@@ -101,6 +102,16 @@ class FixedPace(Pace):
         return self._are_turns
 
 
+class Outputs:
+    """A model's output rows, as an executor numbers them."""
+
+    def __init__(self, model: "FakeModel") -> None:
+        self._model = model
+
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
+        return self._model.candidates(k, adjustments, output)
+
+
 class FakeModel:
     """`before_forward(number)` is called before forward 0, 1, 2 …: it may wait, or raise."""
 
@@ -117,6 +128,7 @@ class FakeModel:
         before_forward: Callable[[int], None] = lambda number: None,
         nan_at: int | None = None,  # the number of the choice of a token that finds NaN
         ahead: int = 1,
+        runs_ahead: int = 1,
         takes_turns: bool = False,  # several sequences, in place of runs together
     ) -> None:
         self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
@@ -126,7 +138,7 @@ class FakeModel:
             chunk_size,
             "reference",
         )
-        self.ahead = ahead
+        self.ahead, self.runs_ahead = ahead, runs_ahead
         self.is_closed = False
         self.forwards: list[tuple[int, int]] = []  # (position, how many tokens)
         self.asked_for: list[tuple[int, Adjustments | None]] = []  # (k, adjustments)
@@ -238,6 +250,27 @@ class FakeModel:
     ) -> list[Candidates]:
         assert len(adjustments) == len(self._scores)
         return [self.candidates(k, found, output) for output, found in enumerate(adjustments)]
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        return draw_on_host(Outputs(self), draws)  # type: ignore[arg-type]
+
+    def decode_rows(
+        self, rows: Sequence[Row], draws: Sequence[Draw], count: int
+    ) -> list[list[int]]:
+        assert 0 < count <= self.runs_ahead, "more than is quick"
+        found: list[list[int]] = [[] for _ in rows]
+        for run in range(count):
+            assert all(draw.adjustments is None for draw in draws)
+            self.forward_rows(rows)
+            drawn = self.draw([replace(draw, position=draw.position + run) for draw in draws])
+            for row, token in zip(found, drawn, strict=True):
+                assert token is not None
+                row.append(token)
+            rows = [
+                replace(row, token=tokens[-1], position=row.position + 1)
+                for row, tokens in zip(rows, found, strict=True)
+            ]
+        return found
 
     def decode(
         self,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from llm.errors import LLMError
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
-from llm.generate.sampling import take_rows
+from llm.generate.sampling import choose_tokens
 from llm.generate.sequence import CachedSequence
-from llm.gpu.program import ROWS_APART
+from llm.gpu.program import ROWS_APART, until_stop
 
 Found = list[int] | Exception  # tokens, or why there are none
 
@@ -34,19 +34,20 @@ def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
 
 
 def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
-    """One token each. What fails together is tried alone: a fault ends only its own answer."""
+    """What fails together is tried alone: a fault ends only its own answer."""
     found: dict[int, Found] = {}
     rows: dict[int, Wanted] = {}  # with one token each to run
+    runs = _runs(model, wants)
     for row, want in enumerate(wants):
         try:
             _run(want.sequence, want.tokens[:-1], want_logits=False)
-            want.sequence.reserve(1)
+            want.sequence.reserve(runs)
             rows[row] = replace(want, tokens=want.tokens[-1:])
         except Exception as problem:
             found[row] = problem
     try:
         if rows:
-            found |= zip(rows, _run_rows(model, list(rows.values())), strict=True)
+            found |= zip(rows, _run_rows(model, list(rows.values()), runs), strict=True)
     except LLMError:
         pass  # the rows that are missing are tried alone
     except Exception:
@@ -54,27 +55,35 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
     return [found[row] if row in found else _found_alone(rows[row], 1) for row in range(len(wants))]
 
 
-def _run_rows(model: Model, wants: Sequence[Wanted]) -> list[Found]:
-    """In one run, of a token each."""
-    started = time.perf_counter()
-    model.forward_rows(
-        [Row(want.sequence.number, want.tokens[0], len(want.sequence)) for want in wants]
-    )
+def _runs(model: Model, wants: Sequence[Wanted]) -> int:
+    """How many runs to make at once: more than one where nothing looks back at their tokens."""
     choosers = [want.chooser for want in wants]
-    counts = [chooser.candidates for chooser in choosers]
+    if any(chooser.looks_back or not chooser.fits_device for chooser in choosers):
+        return 1
+    most = min(model.runs_ahead, *(want.most for want in wants))
+    return model.pace.runs(len(wants), most)
+
+
+def _run_rows(model: Model, wants: Sequence[Wanted], runs: int) -> list[Found]:
+    """So many runs, of a token each."""
+    started = time.perf_counter()
+    rows = [Row(want.sequence.number, want.tokens[0], len(want.sequence)) for want in wants]
     places = [len(want.sequence) + 1 for want in wants]
-    adjustments = [chooser.adjustments() for chooser in choosers]
-    if all(counts):
-        best = model.candidates_of_rows(max(counts), adjustments)
-    else:  # some ask for all logits
-        best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
-    tokens = take_rows(choosers, best, places)
-    for want in wants:
-        want.sequence.ids += want.tokens
-    model.pace.note_run(len(wants), time.perf_counter() - started)
+    choosers = [want.chooser for want in wants]
+    found: list[list[int]]
+    if runs > 1:
+        draws = [each.draw_for(place) for each, place in zip(choosers, places, strict=True)]
+        ends = model.tokenizer.end_ids
+        found = [until_stop(each, ends) for each in model.decode_rows(rows, draws, runs)]
+    else:
+        model.forward_rows(rows)
+        found = [[token] for token in choose_tokens(choosers, model, places)]
+    for want, tokens in zip(wants, found, strict=True):
+        want.sequence.ids += [*want.tokens, *tokens[:-1]]
+    model.pace.note_run(len(wants), (time.perf_counter() - started) / runs)
     return [
-        [token, *want.chooser.forced(want.most - 1)]
-        for token, want in zip(tokens, wants, strict=True)
+        [*tokens, *want.chooser.forced(want.most - len(tokens))]
+        for tokens, want in zip(found, wants, strict=True)
     ]
 
 

@@ -21,9 +21,11 @@ from llm.gpu.program import (
     Candidates,
     Floats,
     decode_by_runs,
+    decode_rows_by_runs,
+    draw_on_host,
     largest,
 )
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import Draw, Sampler
 from llm.models.pooling import MEAN
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
@@ -96,7 +98,7 @@ class EchoExecutor:
 
     name = NAME
     device = "CPU"
-    ahead = 1
+    ahead = runs_ahead = 1
     submit_seconds = FRAME_SECONDS
     rows_a_run = CHUNK_ROWS
 
@@ -149,6 +151,12 @@ class EchoExecutor:
         self, k: int, adjustments: Sequence[Adjustments | None]
     ) -> list[Candidates]:
         return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        return draw_on_host(self, draws)
+
+    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
+        return decode_rows_by_runs(self, batch, draws, count)
 
     def decode(
         self,

@@ -16,7 +16,7 @@ from llm.gpu.adjustments import Adjustments
 from llm.gpu.executors import choose_executor
 from llm.gpu.profile import RunProfile, weight_bytes
 from llm.gpu.program import ROWS_APART, Batch, Candidates, Executor, Floats
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import Draw, Sampler
 from llm.models.pooling import pooling_of
 from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
@@ -122,19 +122,37 @@ class Model:
             raise RequestError("no logits were kept: name a row in `outputs`")
         return self._executor.candidates(output % self._outputs, k, adjustments)
 
+    @property
+    def runs_ahead(self) -> int:
+        """How many runs decode_rows() makes at once without keeping the thread for long."""
+        return self._executor.runs_ahead
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        """A token for each of as many of the first output rows; None where none may come.
+
+        To be asked once a run. Raises NumericError.
+        """
+        return self._executor.draw(draws)
+
+    def decode_rows(
+        self, rows: Sequence[Row], draws: Sequence[Draw], count: int
+    ) -> list[list[int]]:
+        """The next `count` tokens of each of several sequences, drawn without adjustments.
+
+        Keys and values of all but the last are written. Raises NumericError, and RequestError
+        beyond the context.
+        """
+        for row in rows:
+            self._check_place(count, row.position)
+        self._outputs = len(rows)
+        return self._executor.decode_rows(_batch(rows), draws, count)
+
     def forward_rows(self, rows: Sequence[Row]) -> None:
         """Runs a token for each of up to ROWS_APART sequences, and keeps logits of all."""
         for row in rows:
             self._check_place(1, row.position)
         self._outputs = len(rows)
-        self._executor.run(
-            Batch(
-                [row.token for row in rows],
-                [row.position for row in rows],
-                range(len(rows)),
-                [row.sequence for row in rows],
-            )
-        )
+        self._executor.run(_batch(rows))
 
     def decode(
         self,
@@ -193,6 +211,15 @@ def require_context(context_length: int) -> None:
     """Raises RequestError where that is too short."""
     if context_length < MIN_CONTEXT:
         raise RequestError(f"context_length is {context_length}; it must be {MIN_CONTEXT} or more")
+
+
+def _batch(rows: Sequence[Row]) -> Batch:
+    return Batch(
+        [row.token for row in rows],
+        [row.position for row in rows],
+        range(len(rows)),
+        [row.sequence for row in rows],
+    )
 
 
 def load_model(

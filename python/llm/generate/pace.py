@@ -35,10 +35,18 @@ class Pace:
             return most if self.limit is None else 1
         return max(1, min(most, int(self.limit / median(self._tokens))))
 
+    def runs(self, count: int, most: int) -> int:
+        """How many runs for so many sequences to make at once, up to `most`, within the limit."""
+        known = self._runs.get(count)
+        if self.limit is None or not known:
+            return most if self.limit is None else 1
+        return max(1, min(most, int(self.limit / median(known))))
+
     def rows(self, most: int) -> int:
         """How many rows of a prompt to run at once, up to `most`, within the limit.
 
-        More rows than those known are tried where they would fit if each took as long.
+        More are tried where twice the time of those known would fit: rows take less each, the
+        more there are.
         """
         if self.limit is None:
             return most
@@ -46,7 +54,7 @@ class Pace:
         for rows in (size for size in (*ROW_BUCKETS, most) if size <= most):
             times = self._chunks.get(rows)
             if times is None:
-                expected = median(self._chunks[fitting]) * rows / fitting if fitting else 0.0
+                expected = 2.0 * median(self._chunks[fitting]) if fitting else 0.0
                 return rows if expected <= self.limit else fitting
             if median(times) > self.limit:
                 return max(fitting, 1)

@@ -17,9 +17,9 @@ from llm.generate.events import Likely
 from llm.generate.filters import draw, draw_mirostat, softmax
 from llm.generate.repetition import RepeatedRuns, SeenTokens
 from llm.generate.request import RANDOM_SEED, SamplingParams
-from llm.gpu.adjustments import MASKED, Adjustments
+from llm.gpu.adjustments import FORBIDDEN, MASKED, Adjustments
 from llm.gpu.program import Candidates
-from llm.gpu.sampler import Sampler, choose_rows
+from llm.gpu.sampler import Draw, Sampler, choose_rows
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from llm.text.tokenizer import Tokenizer
 
 MOST_BIASES = 256  # tokens of logit_bias
-FORBIDDEN = np.float32(0.5) * MASKED  # at most this: a token that may not come
 
 
 class Chooser:
@@ -87,13 +86,21 @@ class Chooser:
         """Whether llm.gpu.sampler draws, if there is anything to draw."""
         return self._params.is_plain or self._params.temperature == 0.0
 
-    def choose(self, model: "Model", position: int, output: int = -1) -> int:
-        """The token for `position`, from one of the model's output rows.
+    @property
+    def fits_device(self) -> bool:
+        """Whether the model can draw, where the logits are."""
+        return self._params.is_plain and self.sampler.fits_device and self._n_probs == 0
+
+    def choose(self, model: "Model", position: int) -> int:
+        """The token for `position`, from the model's only output row.
 
         Raises NumericError, and RequestError where no token may come.
         """
-        best = model.candidates(self.candidates, self.adjustments(), output)
-        return take_rows([self], [best], [position])[0]
+        return choose_tokens([self], model, [position])[0]
+
+    def draw_for(self, position: int) -> Draw:
+        """What a device has to know."""
+        return Draw(self.sampler, position, self.adjustments())
 
     def note(self, token: int) -> None:
         """It was chosen."""
@@ -169,6 +176,35 @@ class Chooser:
         return index
 
 
+def choose_tokens(
+    choosers: Sequence[Chooser], model: "Model", positions: Sequence[int]
+) -> list[int]:
+    """A token of each, from as many of the model's first output rows.
+
+    Raises NumericError, and RequestError where no token may come.
+    """
+    if all(chooser.fits_device for chooser in choosers):
+        draws = [each.draw_for(place) for each, place in zip(choosers, positions, strict=True)]
+        found = model.draw(draws)
+        if None in found:
+            raise _nothing_allowed()
+        tokens = [token for token in found if token is not None]
+        for chooser, token in zip(choosers, tokens, strict=True):
+            chooser.note(token)
+        return tokens
+    counts = [chooser.candidates for chooser in choosers]
+    adjustments = [chooser.adjustments() for chooser in choosers]
+    if all(counts):
+        best = model.candidates_of_rows(max(counts), adjustments)
+    else:  # some ask for all logits
+        best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
+    return take_rows(choosers, best, positions)
+
+
+def _nothing_allowed() -> RequestError:
+    return RequestError("no token may come next: logit_bias or the answer's format forbids all")
+
+
 def take_rows(
     choosers: Sequence[Chooser], best: Sequence[Candidates], positions: Sequence[int]
 ) -> list[int]:
@@ -204,7 +240,7 @@ def _allowed(chooser: Chooser, best: Candidates) -> Candidates:
     if chooser.looks_back:  # they stand best first
         count = min(count, int(np.count_nonzero(best.logits > FORBIDDEN)))
     if count == 0:
-        raise RequestError("no token may come next: logit_bias or the answer's format forbids all")
+        raise _nothing_allowed()
     return Candidates(best.ids[:count], best.logits[:count])
 
 

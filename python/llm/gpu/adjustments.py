@@ -11,6 +11,7 @@ Words = NDArray[np.uint32]
 
 # The logit of a token that may not come. Finite, as kernels take infinity for damaged weights.
 MASKED = np.float32(-1e30)
+FORBIDDEN = np.float32(-5e29)  # at most this: a token that may not come, whatever else it has
 
 
 @dataclass(frozen=True, slots=True)

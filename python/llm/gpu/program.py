@@ -1,17 +1,17 @@
 """What an executor needs to hold and run a model, and what the executors have in common."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from llm.errors import NumericError
-from llm.gpu.adjustments import Adjustments
+from llm.gpu.adjustments import FORBIDDEN, Adjustments
 from llm.gpu.operations import Weight
 from llm.gpu.profile import RunProfile
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import Draw, Sampler
 from llm.gpu.tape import Tape
 
 ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
@@ -71,6 +71,7 @@ class Executor(Protocol):
     device: str
     ahead: int  # tokens that decode() makes at once, within `submit_seconds`
     submit_seconds: float  # that decode() may keep a device busy at a time; may be changed
+    runs_ahead: int  # that decode_rows() makes at once, within `submit_seconds`
     rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
 
     @property
@@ -114,6 +115,20 @@ class Executor(Protocol):
         """The k largest logits, k from 1 up, of as many of the first output rows. NumericError.
 
         As of `candidates`, but quicker.
+        """
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        """A token for each of as many of the first output rows; None where none may come.
+
+        Adjustments may be made in place: ask once a run. NumericError.
+        """
+
+    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
+        """Runs of a token for each of several sequences, `count` of them: the tokens of each.
+
+        The first run is `batch`, all of whose rows are outputs; each of the others goes on from
+        the tokens that `draws`, which adjust nothing, found. Keys and values of all but the last
+        are kept. NumericError.
         """
 
     def decode(
@@ -161,6 +176,33 @@ def decode_by_runs(
         found.append(int(best.ids[sampler.choose(best.logits, place + 1)]))
         if found[-1] in stops:
             break
+    return found
+
+
+def draw_on_host(executor: Executor, draws: Sequence[Draw]) -> list[int | None]:
+    """`Executor.draw` from candidates."""
+    found: list[int | None] = []
+    for output, draw in enumerate(draws):
+        best = executor.candidates(output, draw.sampler.candidates, draw.adjustments)
+        allowed = best.logits[best.logits > FORBIDDEN]
+        index = draw.sampler.choose(allowed, draw.position) if allowed.size else None
+        found.append(None if index is None else int(best.ids[index]))
+    return found
+
+
+def decode_rows_by_runs(
+    executor: Executor, batch: Batch, draws: Sequence[Draw], count: int
+) -> list[list[int]]:
+    """`Executor.decode_rows` in runs of their own."""
+    found: list[list[int]] = [[] for _ in draws]
+    for _ in range(count):
+        executor.run(batch)
+        tokens = [token or 0 for token in executor.draw(draws)]
+        for row, token in zip(found, tokens, strict=True):
+            row.append(token)
+        positions = [position + 1 for position in batch.positions]
+        batch = replace(batch, tokens=tokens, positions=positions)
+        draws = [replace(draw, position=draw.position + 1) for draw in draws]
     return found
 
 

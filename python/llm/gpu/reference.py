@@ -45,9 +45,11 @@ from llm.gpu.program import (
     Program,
     bucket,
     decode_by_runs,
+    decode_rows_by_runs,
+    draw_on_host,
     largest,
 )
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import Draw, Sampler
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
@@ -61,7 +63,7 @@ class ReferenceExecutor:
 
     name = "reference"
     device = "CPU (numpy)"
-    ahead = 1
+    ahead = runs_ahead = 1
     submit_seconds = FRAME_SECONDS
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
@@ -151,6 +153,12 @@ class ReferenceExecutor:
         self, k: int, adjustments: Sequence[Adjustments | None]
     ) -> list[Candidates]:
         return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        return draw_on_host(self, draws)
+
+    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
+        return decode_rows_by_runs(self, batch, draws, count)
 
     def decode(
         self,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from llm.gpu.adjustments import Adjustments
 from llm.gpu.philox import WORD, uniform
 
 Floats = NDArray[np.float32]
@@ -59,6 +60,19 @@ class Sampler:
 
 
 GREEDY = Sampler(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A token to be drawn for `position`, by a sampler that fits a device."""
+
+    sampler: Sampler
+    position: int
+    adjustments: Adjustments | None = None  # of the logits before
+
+    def words(self) -> NDArray[np.uint32]:
+        """What a kernel draws with, (7,)."""
+        return np.append(self.sampler.words(), np.uint32(self.position))
 
 
 def choose_rows(samplers: Sequence[Sampler], logits: Floats, positions: Sequence[int]) -> list[int]:

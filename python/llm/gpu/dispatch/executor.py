@@ -28,12 +28,12 @@ from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
-from llm.gpu.dispatch.lowering import Lowering, lower_picks, mask_words, scratch_floats
+from llm.gpu.dispatch.lowering import Lowering, lower_draw, lower_picks, mask_words, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
 from llm.gpu.dispatch.pace import find_rows
-from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.dispatch.requirements import check_weights
+from llm.gpu.dispatch.search import TokenSearch, drawn_tokens, one_row
 from llm.gpu.dispatch.state_words import fill_state
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
@@ -50,9 +50,10 @@ from llm.gpu.program import (
     Program,
     bucket,
     decode_by_runs,
+    decode_rows_by_runs,
     largest,
 )
-from llm.gpu.sampler import GREEDY, Sampler
+from llm.gpu.sampler import GREEDY, Draw, Sampler
 from llm.gpu.tape import Tape
 
 F32 = FORMATS[0]
@@ -66,7 +67,7 @@ class DispatchExecutor:
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "dispatch"
-    ahead = 1
+    ahead = runs_ahead = 1
     submit_seconds = FRAME_SECONDS
 
     def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
@@ -114,7 +115,8 @@ class DispatchExecutor:
             self.close()
             raise
         self._work, self._state, *self._shards = self._buffers
-        self._adjuster = LogitAdjuster(device, self._work, self._state, masks, self._play)
+        adjuster = LogitAdjuster(device, self._work, self._state, masks, self._play)
+        self._search = TokenSearch(device, self._state, self._scratch, adjuster, self._table)
         self._lane_addresses = self._find_addresses() if has_lanes(device) else None
         self._buckets = LANE_BUCKETS if self._lane_addresses else ROW_BUCKETS
         self._lowering = self._make_lowering()
@@ -185,23 +187,19 @@ class DispatchExecutor:
         self._write_state(batch)
         tape = self._tape(rows, outputs)
         self._logits, self._hidden = tape.logits, tape.hidden
-        self._device.play(
-            self._table(
-                (APART if batch.are_apart else FORWARD, rows, outputs),
-                lambda: self._lowering.lower(tape.operations, are_apart=batch.are_apart),
-            )
-        )
+        key = (APART if batch.are_apart else FORWARD, rows, outputs)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = self._device.table(DispatchExecutor._forward(self, batch))
+        self._device.play(table)
         if not batch.outputs:
             self._device.finish()  # keeps the work of one submit short
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
-        row = self._row(output)
+        row = one_row(self._kept_logits(), output)
         if k == 0 or k > state.MAX_PICKS:
             return largest(self._read_floats(row)[0], k, adjustments)
-        self._adjuster.adjust(row, [adjustments])
-        table = self._table(("picks", row.offset, k), lambda: lower_picks(row, k, self._scratch))
-        self._device.play(table)
-        return picks_of(self._read_state(), k)
+        return self._search.best(row, k, [adjustments])[0]
 
     def candidates_of_rows(
         self, k: int, adjustments: Sequence[Adjustments | None]
@@ -209,12 +207,19 @@ class DispatchExecutor:
         rows = len(adjustments)
         if k > state.MAX_PICKS or rows * k > state.ALL_PICKS:
             return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
-        logits = replace(self._row(0), rows=rows)
-        self._adjuster.adjust(logits, adjustments)
-        key = (f"picks of {rows} rows", logits.offset, k)
-        self._device.play(self._table(key, lambda: lower_picks(logits, k, self._scratch)))
-        words = self._read_state()
-        return [picks_of(words, k, row * k) for row in range(rows)]
+        return self._search.best(replace(self._kept_logits(), rows=rows), k, adjustments)
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        words = self._search.draw(replace(self._kept_logits(), rows=len(draws)), draws)
+        return [tokens[0] for tokens in drawn_tokens(words, len(draws))]
+
+    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
+        return decode_rows_by_runs(self, batch, draws, count)
+
+    def _forward(self, batch: Batch) -> list[tuple[Any, ...]]:
+        """Dispatches that run it."""
+        tape = self._tape(*self._recorded_for(batch))
+        return self._rows_of(self._lowering.lower(tape.operations, are_apart=batch.are_apart))
 
     def decode(
         self,
@@ -228,9 +233,7 @@ class DispatchExecutor:
         return decode_by_runs(self, token, position, count, sampler, stops, sequence)
 
     def logits(self, outputs: int) -> Floats:
-        if self._logits is None:
-            raise ValueError("the last run kept no logits")
-        return self._read_floats(replace(self._logits, rows=outputs))
+        return self._read_floats(replace(self._kept_logits(), rows=outputs))
 
     def hidden(self, rows: int) -> Floats:
         if self._logits is not None or self._hidden is None:
@@ -263,7 +266,7 @@ class DispatchExecutor:
             self._device.finish()  # the memory returns only now
 
     def _read_state(self) -> Words:
-        return np.frombuffer(self._device.read(self._state, 0, state.STATE_WORDS * WORD), np.uint32)
+        return self._search.read_state()
 
     def _kernels_of_first_token(self) -> list[str]:
         """Kernels that a first prompt of any length needs, so that no compile falls into it."""
@@ -274,9 +277,10 @@ class DispatchExecutor:
             dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
         ]
         self._logits = tapes[0].logits
-        row = self._row(0)
+        row = one_row(self._kept_logits(), 0)
         dispatches += lower_picks(row, 1, self._scratch)
         dispatches += lower_picks(row, 2, self._scratch)
+        dispatches.append(lower_draw(1, 1))
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
     def _find_addresses(self) -> Addresses:
@@ -378,11 +382,10 @@ class DispatchExecutor:
     def _play(self, dispatches: Iterable[Dispatch]) -> None:
         self._device.play(self._device.table(self._rows_of(dispatches)))
 
-    def _row(self, output: int) -> Tensor:
+    def _kept_logits(self) -> Tensor:
         if self._logits is None:
             raise ValueError("the last run kept no logits")
-        width = self._logits.width
-        return Tensor(self._logits.offset + output * width, 1, width)
+        return self._logits
 
     def _read_floats(self, tensor: Tensor) -> Floats:
         """Activations."""

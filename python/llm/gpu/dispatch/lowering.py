@@ -32,6 +32,7 @@ from llm.gpu.operations import (
 from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
+STATE = Region("state", 0, state.STATE_WORDS * 4)
 PICKS = Region("state", state.PICK_IDS * 4, state.STATE_WORDS * 4)
 
 
@@ -204,6 +205,14 @@ def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
         else launches.top_k_stages(logits.offset, logits.width, k, scratch.start, logits.rows)
     )
     return _chain(stages, logits, scratch.part(scratch.size, "a search"))
+
+
+def lower_draw(rows: int, k: int, run: int | None = None) -> Dispatch:
+    """A token for each row from its k picks; the next of it, in runs that follow each other."""
+    parameters = pack_params(
+        "draw", k=k, drawn=(run or 0) * state.DRAW_ROWS, advances=int(run is not None)
+    )
+    return Dispatch("draw", parameters, (rows, 1, 1), 0, (PICKS,), (STATE,))
 
 
 def lower_adjust(logits: Tensor, count: int) -> Dispatch:

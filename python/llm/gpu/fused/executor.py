@@ -20,6 +20,7 @@ from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import WORD, DispatchExecutor
+from llm.gpu.fused.runs import FIRST_RUNS, RUNS, RunsExecutor, ordered
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
@@ -33,6 +34,7 @@ from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.steps.steps import Step
 from llm.gpu.steps.tags import NO_PLACES, Places
+from llm.gpu.tape import Tape
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
 REPEATS = 32  # of a step that is timed
@@ -50,7 +52,7 @@ class StepList:
     places: Places = NO_PLACES  # of values with tags
 
 
-class FusedExecutor(DispatchExecutor):
+class FusedExecutor(RunsExecutor):
     """See `Executor`. As good as a dispatch executor where steps do not fit."""
 
     _picks: Sequence[Sequence[Step]] = ((),)  # what may follow a token's steps
@@ -84,6 +86,7 @@ class FusedExecutor(DispatchExecutor):
         operation a dispatch until they are there; None waits for them."""
         executor = yield from super().load(program, file, device)
         assert isinstance(executor, FusedExecutor)
+        executor.runs_ahead = 1 if device.is_cpu else FIRST_RUNS
         try:
             if patience is None or executor._is_compiled(patience):
                 executor._prepare()
@@ -280,7 +283,7 @@ class FusedExecutor(DispatchExecutor):
             self._use_groups(self._groups)
 
     def _drop_passes(self) -> None:
-        for key in [key for key in self._tables if key[0] == COLUMN_PASS]:
+        for key in [key for key in self._tables if key[0] in (COLUMN_PASS, RUNS)]:
             del self._tables[key]
         if self._passes is not None:
             self._passes.drop()
@@ -310,14 +313,22 @@ class FusedExecutor(DispatchExecutor):
         key = (COLUMN_PASS, rows, outputs)
         table = self._tables.get(key)
         if table is None:
-            head = tape.operations[-len(found.layers.after) :]  # for so many outputs
-            before, after = (
-                self._rows_of(self._lowering.lower(operations))
-                for operations in (found.layers.before, head)
-            )
-            ordered = [(*after[0][:-1], True), *after[1:]]
-            table = self._tables[key] = self._device.table([*before, *found.rows, *ordered])
+            table = self._tables[key] = self._device.table(self._rows_of_pass(tape, found))
         self._device.play(table)
+
+    def _rows_of_pass(self, tape: Tape, found: ColumnPass) -> list[Row]:
+        head = tape.operations[-len(found.layers.after) :]  # for so many outputs
+        before, after = (
+            self._rows_of(self._lowering.lower(operations))
+            for operations in (found.layers.before, head)
+        )
+        return [*before, *found.rows, *ordered(after)]
+
+    def _forward(self, batch: Batch) -> list[Row]:
+        found = self._pass_of(batch)
+        if found is None:
+            return super()._forward(batch)
+        return self._rows_of_pass(self._tape(*self._recorded_for(batch)), found)
 
     def _play_steps(self, is_far: bool) -> None:
         key = (ALONE, 1, int(is_far))

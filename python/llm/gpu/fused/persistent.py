@@ -16,10 +16,11 @@ from llm.gpu.columns.passes import ColumnPass, Row
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.dispatch.picks import picks_of
+from llm.gpu.dispatch.search import drawn_tokens
 from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
-from llm.gpu.sampler import Sampler
+from llm.gpu.sampler import GREEDY, Draw, Sampler
 from llm.gpu.steps.packing import Words
 from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS, resident_groups
 from llm.gpu.steps.steps import DRAWN, LIKELIEST, Step
@@ -69,6 +70,29 @@ class PersistentExecutor(FusedExecutor):
     ) -> list[Candidates]:
         self._settle()
         return super().candidates_of_rows(k, adjustments)
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
+        [first, *others] = draws
+        is_greedy = not others and first.sampler == GREEDY and first.adjustments is None
+        if is_greedy or self._is_settled:
+            return [int(self.candidates(0, 1, None).ids[0])] if is_greedy else super().draw(draws)
+        logits = replace(self._kept_logits(), rows=len(draws))
+        words = self._search.draw(logits, draws)  # one look at the state tells of both
+        if words[state.GAVE_UP]:
+            self._settle()
+            return super().draw(draws)
+        self._is_settled = True
+        return [tokens[0] for tokens in drawn_tokens(words, len(draws))]
+
+    def _play_runs(self, batch: Batch, draws: Sequence[Draw], count: int) -> Words:
+        self._catch_up()
+        self._batch, self._has_pick = batch, False
+        words = super()._play_runs(batch, draws, count)
+        if words[state.GAVE_UP]:
+            self._fall_back()
+            words = super()._play_runs(batch, draws, count)
+        self._is_settled = True
+        return words
 
     def decode(
         self,

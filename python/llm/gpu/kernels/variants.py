@@ -157,6 +157,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
     "adjust": Kernel("adjust.comp", 64, {"x": "I", "vocabulary": "I"}),
+    "draw": Kernel("draw.comp", 64, {"k": "I", "drawn": "I", "advances": "I"}),
     "mask": Kernel("mask.comp", 64, {"x": "I", "vocabulary": "I", "masks": "I"}),
     "argmax": Kernel(
         "argmax.comp",
