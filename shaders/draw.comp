@@ -34,7 +34,7 @@ shared uint chosen;
 void main() {
 	const uint row = gl_WorkGroupID.x;
 	const uint i = gl_LocalInvocationID.x;
-	const uint draw = STATE_DRAWS + row * DRAW_WORDS;
+	const uint draw = STATE_DRAWS + row * MAX_DRAW_WORDS;
 	const uint pick = row * params.k + i;
 	const uint most = clamp(state[draw + 1u], 1u, min(params.k, GROUP_SIZE));
 	if (i == 0u) {

@@ -28,14 +28,14 @@ def put_picks(bench: KernelBench, logits: np.ndarray) -> np.ndarray:
 
 
 def put_draws(bench: KernelBench, draws: list[Draw]) -> None:
-    words = np.zeros((len(draws), state.DRAW_WORDS), np.uint32)
+    words = np.zeros((len(draws), state.MAX_DRAW_WORDS), np.uint32)
     for row, draw in enumerate(draws):
         words[row, :7] = draw.words()
     bench.put("state", state.DRAWS, words)
 
 
 def drawn(bench: KernelBench, k: int, run: int = 0, advances: int = 0) -> list[int]:
-    at = run * state.DRAW_ROWS
+    at = run * state.MAX_DRAW_ROWS
     bench.run([("draw", {"k": k, "drawn": at, "advances": advances}, (ROWS, 1, 1))])
     return bench.words("state", state.DRAWN + at, ROWS).tolist()
 
@@ -96,7 +96,7 @@ def test_an_advance_is_the_next_run(bench: KernelBench) -> None:
     put_draws(bench, draws)
     positions = [9 + 10 * row for row in range(ROWS)]
     bench.put_state(TOKENS=[1] * ROWS, POSITIONS=positions, ARRIVALS=99)
-    for run in range(state.DRAW_RUNS):
+    for run in range(state.MAX_DRAW_RUNS):
         then = [Draw(draw.sampler, draw.position + run) for draw in draws]
         found = drawn(bench, 40, run, advances=1)
         assert found == expected(logits, ids, then)

@@ -106,9 +106,12 @@ def test_state_regions_do_not_overlap() -> None:
         state.OUTPUT_ROWS: state.MAX_ROWS,
         state.TABLES: state.MAX_ROWS,
         state.STOP_IDS: state.MAX_STOPS,
-        state.PENALTIES: 1,
-        state.PENALTY_IDS: state.MAX_PENALTIES,
-        state.PENALTY_COUNTS: state.MAX_PENALTIES,
+        state.DRAWN: state.MAX_DRAW_ROWS * state.MAX_DRAW_RUNS,
+        state.DRAWS: state.MAX_DRAW_ROWS * state.MAX_DRAW_WORDS,
+        state.ADJUSTED: 1,
+        state.ADJUSTED_IDS: state.MAX_ADJUSTED,
+        state.REPEATS: state.MAX_ADJUSTED,
+        state.LOSSES: state.MAX_ADJUSTED,
         state.PICK_IDS: state.ALL_PICKS,
         state.PICK_VALUES: state.ALL_PICKS,
     }
@@ -124,7 +127,8 @@ def test_sizes_of_a_draw() -> None:
     sizes = dict(re.findall(r"const uint (SAMPLE_\w+) = (\d+)u;", glsl))
     assert int(sizes["SAMPLE_MOST"]) == sampler.MOST_ON_DEVICE
     assert int(sizes["SAMPLE_LISTED"]) == sampler.LISTED
-    draw = (INCLUDES / "step_sample.glslh").read_text(encoding="ascii")
+    assert KERNELS["draw"].group_size == sampler.MOST_ON_DEVICE
+    draw = (INCLUDES / "sample_weight.glslh").read_text(encoding="ascii")
     series = re.findall(r"(?:float total =|part \+) (\S+);", draw)
     assert [np.float32(term) for term in reversed(series)] == sampler.SERIES
 

@@ -9,9 +9,9 @@ MAX_ADJUSTED = 1024  # tokens with a penalty or a bias
 MAX_PICKS = 256  # of a row
 ALL_PICKS = 2048  # of all rows, one after the other
 MAX_STOPS = 64
-DRAW_ROWS = 32  # of a run, for which tokens are drawn
-DRAW_RUNS = 8  # that follow each other without the host
-DRAW_WORDS = 8
+MAX_DRAW_ROWS = 32  # of a run, for which tokens are drawn
+MAX_DRAW_RUNS = 8  # that follow each other without the host
+MAX_DRAW_WORDS = 8  # of a row
 
 ROWS = 0  # tokens of this run
 OUTPUTS = 1  # rows whose logits are wanted
@@ -33,8 +33,10 @@ OUTPUT_ROWS = POSITIONS + MAX_ROWS  # row of each output
 TABLES = OUTPUT_ROWS + MAX_ROWS  # of each row's sequence: a quad of the cache
 STOP_IDS = TABLES + MAX_ROWS
 DRAWN = STOP_IDS + MAX_STOPS  # tokens that were drawn for rows, run by run
-DRAWS = DRAWN + DRAW_ROWS * DRAW_RUNS  # how each row draws: DRAW_WORDS of it, as Draw.words()
-ADJUSTED = DRAWS + DRAW_ROWS * DRAW_WORDS  # tokens to adjust
+DRAWS = (
+    DRAWN + MAX_DRAW_ROWS * MAX_DRAW_RUNS
+)  # how each row draws: MAX_DRAW_WORDS of it, as Draw.words()
+ADJUSTED = DRAWS + MAX_DRAW_ROWS * MAX_DRAW_WORDS  # tokens to adjust
 ADJUSTED_IDS = ADJUSTED + 1  # each at most once
 REPEATS = ADJUSTED_IDS + MAX_ADJUSTED  # what divides the logit of each
 LOSSES = REPEATS + MAX_ADJUSTED  # what it then loses

@@ -210,7 +210,7 @@ def lower_picks(logits: Tensor, k: int, scratch: Scratch) -> list[Dispatch]:
 def lower_draw(rows: int, k: int, run: int | None = None) -> Dispatch:
     """A token for each row from its k picks; the next of it, in runs that follow each other."""
     parameters = pack_params(
-        "draw", k=k, drawn=(run or 0) * state.DRAW_ROWS, advances=int(run is not None)
+        "draw", k=k, drawn=(run or 0) * state.MAX_DRAW_ROWS, advances=int(run is not None)
     )
     return Dispatch("draw", parameters, (rows, 1, 1), 0, (PICKS,), (STATE,))
 

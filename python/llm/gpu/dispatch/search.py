@@ -50,11 +50,11 @@ class TokenSearch:
 
     def read_drawn(self, runs: int = 1) -> Words:
         """The state's words up to what was drawn in so many runs."""
-        return self.read_state(state.DRAWN + runs * state.DRAW_ROWS)
+        return self.read_state(state.DRAWN + runs * state.MAX_DRAW_ROWS)
 
     def put_draws(self, draws: Sequence[Draw]) -> None:
-        data = self.device.staging(len(draws) * state.DRAW_WORDS * WORD)
-        words = np.frombuffer(data.view(), np.uint32).reshape(-1, state.DRAW_WORDS)
+        data = self.device.staging(len(draws) * state.MAX_DRAW_WORDS * WORD)
+        words = np.frombuffer(data.view(), np.uint32).reshape(-1, state.MAX_DRAW_WORDS)
         for row, draw in enumerate(draws):
             words[row, :7] = draw.words()
         self.device.write(self.state, state.DRAWS * WORD, data, words.nbytes)
@@ -76,7 +76,7 @@ def drawn_tokens(words: Words, rows: int, runs: int = 1) -> list[list[int | None
     """Those of each row, run by run; None where none may come. Raises NumericError."""
     if words[state.NON_FINITE]:
         raise not_finite("some")
-    drawn = words[state.DRAWN :].reshape(runs, state.DRAW_ROWS)[:, :rows].T
+    drawn = words[state.DRAWN :].reshape(runs, state.MAX_DRAW_ROWS)[:, :rows].T
     return [[None if token == state.NONE else int(token) for token in row] for row in drawn]
 
 

@@ -27,7 +27,7 @@ class RunsExecutor(DispatchExecutor):
         started = time.perf_counter()
         words = self._play_runs(batch, draws, count)
         seconds = (time.perf_counter() - started) / count
-        self.runs_ahead = max(1, min(state.DRAW_RUNS, int(self.submit_seconds / seconds)))
+        self.runs_ahead = max(1, min(state.MAX_DRAW_RUNS, int(self.submit_seconds / seconds)))
         return [[token or 0 for token in row] for row in drawn_tokens(words, len(draws), count)]
 
     def _play_runs(self, batch: Batch, draws: Sequence[Draw], count: int) -> Words:
