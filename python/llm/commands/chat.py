@@ -10,12 +10,16 @@ from godot import Engine
 from llm.commands.arguments import parse
 from llm.commands.output import Output, reports_errors
 from llm.commands.terminal_chat import TerminalChat
+from llm.commands.text_file import read_text
 from llm.nodes import LLM
 
 FRAMES_PER_SECOND = 60  # without a limit a headless engine keeps a core busy with empty frames
 
 # option -> property, where it is given
-PROPERTIES = ("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor")
+PROPERTIES = (
+    *("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor"),
+    *("regex", "choices"),
+)
 
 
 @reports_errors
@@ -28,6 +32,14 @@ def main(node: Any, args: list[str]) -> int | None:
     for name in PROPERTIES:
         if getattr(options, name) is not None:
             setattr(llm, name, getattr(options, name))
+    llm.allow_thinking = not options.no_thinking
+    if options.grammar is not None:
+        llm.grammar = read_text("--grammar", options.grammar)
+    if options.json_schema is not None:
+        is_text = options.json_schema.lstrip().startswith("{")
+        llm.json_schema = (
+            options.json_schema if is_text else read_text("--json-schema", options.json_schema)
+        )
     node.add_child(llm)
     output = Output(on_closed=lambda: node.get_tree().quit(1))
     if options.prompt is None:
@@ -47,12 +59,17 @@ class SingleAnswer:
         self._pieces: list[str] = []
 
     def start(self, prompt: str, *, raw: bool) -> None:
+        if not self._as_json:
+            self._llm.reasoning_updated.connect(self._on_thought)
         self._llm.response_updated.connect(self._on_updated)
         self._llm.response_ended.connect(self._on_ended)
         if raw:
             self._llm.complete(prompt)
         else:
             self._llm.ask(prompt)
+
+    def _on_thought(self, _request: int, text: str) -> None:
+        self._output.thought(text)
 
     def _on_updated(self, _request: int, text: str) -> None:
         self._pieces.append(text)
@@ -74,6 +91,7 @@ class SingleAnswer:
         stats = self._llm.get_stats()
         return {
             "text": "".join(self._pieces),
+            "reasoning": self._llm.get_reasoning(),
             "token_ids": stats["token_ids"],
             "prompt_tokens": stats["prompt_tokens"],
             "finish_reason": reason,
