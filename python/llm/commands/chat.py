@@ -26,6 +26,11 @@ PROPERTIES = (
 def main(node: Any, args: list[str]) -> int | None:
     """Ends by quitting the tree, with status 1 when there was no answer."""
     options = parse("chat", args)
+    grammar, schema = options.grammar, options.json_schema
+    if grammar is not None:
+        grammar = read_text("--grammar", grammar)
+    if schema is not None and not schema.lstrip().startswith("{"):
+        schema = read_text("--json-schema", schema)
     Engine.max_fps = FRAMES_PER_SECOND
     llm = LLM()
     llm.model_path = options.model or ""
@@ -33,13 +38,7 @@ def main(node: Any, args: list[str]) -> int | None:
         if getattr(options, name) is not None:
             setattr(llm, name, getattr(options, name))
     llm.allow_thinking = not options.no_thinking
-    if options.grammar is not None:
-        llm.grammar = read_text("--grammar", options.grammar)
-    if options.json_schema is not None:
-        is_text = options.json_schema.lstrip().startswith("{")
-        llm.json_schema = (
-            options.json_schema if is_text else read_text("--json-schema", options.json_schema)
-        )
+    llm.grammar, llm.json_schema = grammar or "", schema
     node.add_child(llm)
     output = Output(on_closed=lambda: node.get_tree().quit(1))
     if options.prompt is None:
