@@ -17,7 +17,7 @@ func _run() -> void:
 	var chat: Chat = (load("res://scenes/chat/chat.tscn") as PackedScene).instantiate()
 	chat.preferences_path = ""  # the picture is the same whatever this user has set
 	var llm: LLM = chat.get_node("%LLM")
-	llm.temperature = 0.0
+	llm.sampling.temperature = 0.0
 	llm.max_tokens = LONGEST_ANSWER
 	_show(chat)
 	var prompt: PromptBox = chat.get_node("%PromptBox")

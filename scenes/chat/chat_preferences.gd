@@ -4,8 +4,9 @@ extends RefCounted
 
 const _SECTION: String = "chat"
 const _MODEL: String = "model"
-## Chosen anew at each start: a slow one must not stay by accident.
-const _FORGOTTEN: Array[StringName] = [&"executor"]
+## An executor is chosen anew at each start: a slow one must not stay by accident. A preset is the
+## values that it set, which are remembered.
+const _FORGOTTEN: Array[StringName] = [&"executor", &"preset"]
 
 ## The model that was open last; empty at the first start.
 var model_path: String:
@@ -25,7 +26,7 @@ func _init(path: String) -> void:
 		_file.load(path)
 
 
-## The settings that the user changed: property of the [LLM] node to value.
+## The settings that the user changed: property to value.
 func settings() -> Dictionary[StringName, Variant]:
 	var found: Dictionary[StringName, Variant] = {}
 	for row: ChatSettings.Row in ChatSettings.rows():

@@ -1,13 +1,13 @@
 class_name ChatSettings
 extends RefCounted
-## What of the [LLM] node can be set in the window: one table, which the panel, the command line
-## and the remembered settings all read.
+## What can be set in the window: one table, which the panel, the command line and the remembered
+## settings all read.
 
-## A number, text over several lines, or one of a few values.
-enum Kind { TEXT, NUMBER, CHOICE }
+## A number, text over several lines, one of a few values, or yes or no.
+enum Kind { TEXT, NUMBER, CHOICE, SWITCH }
 
 
-## One property of the [LLM] node.
+## One property of the chat, of the [LLM] node's [LLMSampling] or of the node.
 class Row:
 	extends RefCounted
 	## Name of the property.
@@ -30,6 +30,8 @@ class Row:
 		match kind:
 			Kind.TEXT:
 				return text
+			Kind.SWITCH:
+				return text == "true" if text in ["true", "false"] else null
 			Kind.CHOICE:
 				for choice: Variant in choices:
 					if str(choice) == text:
@@ -44,15 +46,26 @@ class Row:
 static func rows() -> Array[Row]:
 	return [
 		_text(&"system_prompt", "System prompt", "Told to the model before the conversation"),
+		_choice(
+			&"preset",
+			"Preset",
+			["greedy", "precise", "balanced", "creative", "wild"],
+			"Sets the values down to the seed",
+			false,
+		),
 		_number(&"temperature", "Temperature", 0, 2, 0.05, "0 takes the likeliest token"),
 		_number(&"top_k", "Top-k", 0, 1000, 1, "Keep the k likeliest tokens; 0 keeps all"),
 		_number(&"top_p", "Top-p", 0, 1, 0.01, "Keep the likeliest that sum to this; 1 keeps all"),
 		_number(&"min_p", "Min-p", 0, 1, 0.01, "Keep those of this share of the likeliest; 0: all"),
+		_number(
+			&"xtc_probability", "Surprise", 0, 1, 0.05, "How often the likeliest are passed over"
+		),
 		_number(&"repeat_penalty", "Repeat penalty", 0.5, 2, 0.05, "Above 1 avoids repetition"),
-		_number(&"max_tokens", "Longest answer", 0, 32768, 1, "In tokens; 0 is up to the context"),
 		_number(
 			&"seed", "Seed", -1, 2147483647, 1, "Same seed, same text; -1 is another each time"
 		),
+		_number(&"max_tokens", "Longest answer", 0, 32768, 1, "In tokens; 0 is up to the context"),
+		_switch(&"allow_thinking", "Thinking", "Models that reason do so before they answer"),
 		_choice(
 			&"context_length",
 			"Context length",
@@ -65,6 +78,7 @@ static func rows() -> Array[Row]:
 			["auto", "persistent", "dispatch", "reference"],
 			"The GPU, or numpy on the CPU"
 		),
+		_switch(&"keeps_conversation", "Keep the chat", "It is there again at the next start"),
 	]
 
 
@@ -99,8 +113,14 @@ static func _number(
 	return row
 
 
-static func _choice(name: StringName, label: String, choices: Array, help: String) -> Row:
+static func _switch(name: StringName, label: String, help: String) -> Row:
+	return _row(name, Kind.SWITCH, label, help)
+
+
+static func _choice(
+	name: StringName, label: String, choices: Array, help: String, reloads: bool = true
+) -> Row:
 	var row: Row = _row(name, Kind.CHOICE, label, help)
 	row.choices = choices
-	row.reloads = true
+	row.reloads = reloads
 	return row

@@ -21,7 +21,9 @@ func _ready() -> void:
 
 
 ## Shows [param problem], and [param advice] on what helps. The buttons are those that may help.
-func show_error(problem: String, advice: String, can_retry: bool, can_open: bool) -> void:
+func show_error(
+	problem: String, advice: String, can_retry: bool = false, can_open: bool = false
+) -> void:
 	_problem.text = problem
 	_problem.tooltip_text = problem
 	_advice.text = advice

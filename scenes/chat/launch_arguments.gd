@@ -1,12 +1,12 @@
 class_name LaunchArguments
 extends RefCounted
 ## What the command line said after [code]--[/code]: [code]--model PATH[/code], and a setting as
-## [code]--top-k 40[/code] or [code]--top-k=40[/code]. The launcher has checked it already, so what
-## a window cannot use is passed over.
+## [code]--top-k 40[/code], [code]--top-k=40[/code] or [code]--no-thinking[/code]. The launcher has
+## checked it already, so what a window cannot use is passed over.
 
 ## The model to open; empty when none was named.
 var model_path: String = ""
-## Property of the [LLM] node to value.
+## Property to value, as in [ChatSettings].
 var settings: Dictionary[StringName, Variant] = {}
 
 
@@ -31,6 +31,9 @@ static func parse(words: PackedStringArray) -> LaunchArguments:
 func _take(name: StringName, text: String) -> void:
 	if name == &"model":
 		model_path = text
+		return
+	if name == &"no_thinking":
+		settings[&"allow_thinking"] = false
 		return
 	var row: ChatSettings.Row = ChatSettings.find(name)
 	var value: Variant = row.parse(text) if row != null else null

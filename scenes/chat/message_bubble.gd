@@ -1,9 +1,14 @@
 class_name MessageBubble
 extends VBoxContainer
-## One message. Text is added as it arrives, can be selected, and can be copied with the button.
+## One message. Text is added as it arrives, can be selected, and can be copied with the button. The
+## list offers more buttons where they are of use.
 
 ## The keyboard's focus came to this [param button].
 signal button_focused(button: Control)
+## The user wants another answer in the place of this one.
+signal retry_requested
+## The user wants to ask something else in the place of this question.
+signal edit_requested
 
 enum Author { USER, ASSISTANT }
 
@@ -18,6 +23,28 @@ var author: Author = Author.ASSISTANT:
 	set = _set_author
 ## The message so far.
 var text: String = ""
+## What it begins with that is not the author's own.
+var quote: String = ""
+## Its place in the history of the [LLM] node; -1 where it is not part of that, or not any more.
+var history_index: int = -1
+## It was left out of the history, as that did not fit.
+var is_out_of_view: bool = false
+## A line above the message.
+var heading: String = "":
+	set(value):
+		heading = value
+		_heading.text = value
+		_heading.visible = not value.is_empty()
+## There is a button for another answer.
+var can_retry: bool = false:
+	set(value):
+		can_retry = value
+		_retry.visible = value
+## There is a button to edit it.
+var can_edit: bool = false:
+	set(value):
+		can_edit = value
+		_edit.visible = value
 ## A short remark below the message: what is being waited for, or how the answer ended.
 var note: String = "":
 	set(value):
@@ -30,31 +57,63 @@ var available_width: float = 0.0:
 		available_width = value
 		_fit_width()
 
+@onready var _heading: Label = %Heading
+@onready var _reasoning: ReasoningBlock = %Reasoning
 @onready var _body: PanelContainer = %Body
 @onready var _text: RichTextLabel = %Text
 @onready var _footer: HBoxContainer = %Footer
 @onready var _note: Label = %Note
 @onready var _copy: Button = %Copy
+@onready var _edit: Button = %Edit
+@onready var _retry: Button = %Retry
 
 
 func _ready() -> void:
 	_copy.pressed.connect(copy)
-	_copy.focus_entered.connect(button_focused.emit.bind(_copy))
+	_edit.pressed.connect(edit_requested.emit)
+	_retry.pressed.connect(retry_requested.emit)
+	for button: Button in [_copy, _edit, _retry] as Array[Button]:
+		button.focus_entered.connect(button_focused.emit.bind(button))
+	_reasoning.button_focused.connect(button_focused.emit)
 
 
 ## Begins with words that are not the author's own, in a quieter colour.
-func append_quote(quote: String) -> void:
+func append_quote(words: String) -> void:
+	quote = words
 	text += quote
 	_text.push_color(_note.get_theme_color(&"font_color"))
 	_text.add_text(quote)
 	_text.pop()
 
 
+## Adds a piece of what the author thinks, which is no part of the text.
+func append_reasoning(piece: String) -> void:
+	_reasoning.append_text(piece)
+
+
+## Shows what the author thought at another time.
+func show_past_reasoning(thoughts: String) -> void:
+	_reasoning.show_past(thoughts)
+
+
 ## Adds a piece at the end.
 func append_text(piece: String) -> void:
+	_reasoning.finish()
 	text += piece
 	_text.add_text(piece)
 	_fit_width()
+
+
+## Nothing more comes.
+func finish() -> void:
+	_reasoning.finish()
+
+
+## So many of the history's oldest messages were left out.
+func drop_oldest(count: int) -> void:
+	if history_index >= 0:
+		history_index = maxi(history_index - count, -1)
+		is_out_of_view = history_index < 0
 
 
 ## Puts the whole message on the clipboard.

@@ -15,6 +15,7 @@ const ADVICE: Dictionary[String, String] = {
 const FILE_ADVICE: String = "The file may be damaged, or no GGUF model. Open another one."
 const DEVICE_ADVICE: String = "Try again, or choose another executor in the settings."
 const ANSWER_ADVICE: String = "Your message is back in the box: change it or send it again."
+const RETRY_ADVICE: String = "The answer that was there is back."
 
 
 ## The model's name for people: that of its file, cut where it is long.
@@ -70,9 +71,16 @@ static func load_advice(error: String, path: String) -> String:
 	return _advice(error, path, FILE_ADVICE if error.contains(path.get_file()) else DEVICE_ADVICE)
 
 
-## What helps against [param error] from an answer of the model at [param path].
-static func answer_advice(error: String, path: String) -> String:
-	return _advice(error, path, ANSWER_ADVICE)
+## [param error] without the number of the request that it begins with.
+static func without_request(error: String) -> String:
+	var words: String = RegEx.create_from_string("^request \\d+: ").sub(error, "")
+	return words.left(1).to_upper() + words.substr(1)
+
+
+## What helps against [param error] from an answer of the model at [param path]; [param was_again]:
+## it was to take the place of another.
+static func answer_advice(error: String, path: String, was_again: bool) -> String:
+	return _advice(error, path, RETRY_ADVICE if was_again else ANSWER_ADVICE)
 
 
 static func _advice(error: String, path: String, otherwise: String) -> String:

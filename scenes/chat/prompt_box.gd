@@ -10,6 +10,8 @@ signal submitted(text: String)
 signal stop_requested
 ## The user asked to move the conversation by [param pages], up where negative.
 signal scroll_requested(pages: float)
+## The user asked, with nothing typed, to edit the latest question.
+signal edit_requested
 
 const SEND_ICON: Texture2D = preload("res://scenes/icons/send.svg")
 const STOP_ICON: Texture2D = preload("res://scenes/icons/stop.svg")
@@ -35,6 +37,8 @@ var text: String:
 		_input.set_caret_column(_input.get_line(_input.get_line_count() - 1).length())
 		_on_text_changed()
 
+var _draft: String = ""  # what was typed before a message is edited
+
 @onready var _input: TextEdit = %Input
 @onready var _mode: Button = %Mode
 @onready var _button: Button = %Send
@@ -57,6 +61,18 @@ func _ready() -> void:
 ## Puts the caret here.
 func focus_input() -> void:
 	_input.grab_focus()
+
+
+## Has [param message] edited; what is typed comes back with [method end_edit].
+func edit(message: String) -> void:
+	_draft = text
+	text = message
+	focus_input()
+
+
+func end_edit() -> void:
+	text = _draft
+	_draft = ""
 
 
 func _submit() -> void:
@@ -87,6 +103,8 @@ func _show_focus(has_it: bool) -> void:
 
 
 func _fit_height() -> void:
+	if not is_inside_tree():  # as where leaving stops an answer
+		return
 	var room: float = get_viewport_rect().size.y * MAX_SHARE
 	var most: int = clampi(int(room / _input.get_line_height()), 1, MAX_LINES)
 	var lines: int = clampi(_input.get_total_visible_line_count(), 1, most)
@@ -123,6 +141,8 @@ func _on_input_gui_input(event: InputEvent) -> void:
 				else _input.find_next_valid_focus()
 			)
 			next.grab_focus()
+		KEY_UP when _input.text.is_empty():
+			edit_requested.emit()
 		KEY_PAGEUP:
 			scroll_requested.emit(-1.0)
 		KEY_PAGEDOWN:

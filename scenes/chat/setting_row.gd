@@ -21,12 +21,14 @@ var _is_quiet: bool = false
 @onready var _slider: HSlider = %Slider
 @onready var _choice: OptionButton = %Choice
 @onready var _text: TextEdit = %Text
+@onready var _switch: CheckButton = %Switch
 
 
 func _ready() -> void:
 	_number.value_changed.connect(_emit_number)
 	_choice.item_selected.connect(_emit_choice)
 	_text.text_changed.connect(_emit_text)
+	_switch.toggled.connect(_emit)
 	_text.gui_input.connect(_on_text_gui_input)
 
 
@@ -38,6 +40,7 @@ func edit(row: ChatSettings.Row) -> void:
 	_number.visible = row.kind == ChatSettings.Kind.NUMBER
 	_choice.visible = row.kind == ChatSettings.Kind.CHOICE
 	_text.visible = row.kind == ChatSettings.Kind.TEXT
+	_switch.visible = row.kind == ChatSettings.Kind.SWITCH
 	_slider.visible = _number.visible and row.high - row.low <= SLIDER_SPAN
 	_is_quiet = true
 	if _number.visible:
@@ -59,6 +62,8 @@ func _set_value(new_value: Variant) -> void:
 			_number.value = new_value
 		ChatSettings.Kind.CHOICE:
 			_choice.select(_choice_index(new_value))
+		ChatSettings.Kind.SWITCH:
+			_switch.set_pressed_no_signal(new_value)
 		ChatSettings.Kind.TEXT:
 			if _text.text != new_value:
 				_text.text = new_value

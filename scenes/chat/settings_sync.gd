@@ -1,29 +1,30 @@
 class_name SettingsSync
 extends RefCounted
-## Keeps the [LLM] node, the drawer and the remembered settings at the same values.
+## Keeps the objects whose properties are set, the drawer and the remembered settings at the same
+## values.
 
 ## A setting changed that the model must be loaded anew for.
 signal reload_needed
 
-var _llm: LLM
+var _owners: Array[Object]
 var _panel: SettingsPanel
 var _preferences: ChatPreferences
 var _defaults: Dictionary[StringName, Variant] = {}
 
 
-## The node's values now are the defaults. Over them go the remembered ones, and over those
-## [param overrides], which are not remembered.
+## A setting is a property of the first of [param owners] that has it. The values now are the
+## defaults. Over them go the remembered ones, and over those [param overrides], which are not
+## remembered.
 func _init(
-	llm: LLM,
+	owners: Array[Object],
 	panel: SettingsPanel,
 	preferences: ChatPreferences,
 	overrides: Dictionary[StringName, Variant]
 ) -> void:
-	_llm = llm
+	_owners = owners
 	_panel = panel
 	_preferences = preferences
-	for row: ChatSettings.Row in ChatSettings.rows():
-		_defaults[row.name] = llm.get(row.name)
+	_defaults = _values()
 	var values: Dictionary[StringName, Variant] = _defaults.duplicate()
 	values.merge(preferences.settings(), true)
 	values.merge(overrides, true)
@@ -32,15 +33,35 @@ func _init(
 	panel.reset_requested.connect(_on_reset_requested)
 
 
+func _owner(name: StringName) -> Object:
+	for owner: Object in _owners:
+		if name in owner:
+			return owner
+	return null
+
+
+func _values() -> Dictionary[StringName, Variant]:
+	var values: Dictionary[StringName, Variant] = {}
+	for row: ChatSettings.Row in ChatSettings.rows():
+		values[row.name] = _owner(row.name).get(row.name)
+	return values
+
+
 func _show(values: Dictionary[StringName, Variant]) -> void:
 	for name: StringName in values:
-		_llm.set(name, values[name])
-		_panel.show_setting(name, values[name])
+		_owner(name).set(name, values[name])
+	for row: ChatSettings.Row in ChatSettings.rows():
+		_panel.show_setting(row.name, _owner(row.name).get(row.name))
 
 
 func _on_setting_changed(name: StringName, value: Variant) -> void:
-	_llm.set(name, value)
-	_preferences.set_setting(name, value)
+	var before: Dictionary[StringName, Variant] = _values()
+	_owner(name).set(name, value)
+	var after: Dictionary[StringName, Variant] = _values()
+	for changed: StringName in after:  # a preset changes others, and they change which it is
+		if after[changed] != before[changed]:
+			_preferences.set_setting(changed, after[changed])
+			_panel.show_setting(changed, after[changed])
 	if ChatSettings.find(name).reloads:
 		reload_needed.emit()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -47,6 +48,40 @@ def test_text_alone_on_stdout(llm: Run) -> None:
     done = llm("chat", "--prompt", GREEDY["prompt"], *RAW, "--max-tokens", "4")
     assert done.returncode == 0, done.stderr
     assert done.stdout == " the lazy dog.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--choices", "cat,dog"], r"cat|dog"),
+        (["--regex", "[0-9]{3}"], r"[0-9]{3}"),
+        (["--grammar", "animal.gbnf"], r"a (cat|dog)"),
+        (["--json-schema", "animal.json"], r'\{"legs": ?\d\}'),
+        (["--json-schema", '{"type": "object", "properties": {}}'], r"\{\}"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_answer_of_a_form(llm: Run, tmp_path: Path, words: list[str], expected: str) -> None:
+    (tmp_path / "animal.gbnf").write_text('root ::= "a " ("cat" | "dog")')
+    schema = {
+        "type": "object",
+        "properties": {"legs": {"enum": [2, 4]}},
+        "required": ["legs"],
+        "additionalProperties": False,
+    }
+    (tmp_path / "animal.json").write_text(json.dumps(schema))
+    done = llm("chat", "--prompt", "An animal:", *words)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(expected, done.stdout.strip()), done.stdout
+
+
+def test_thinking(llm: Run) -> None:
+    words = ("chat", "--prompt", "Hi", "--model", "echo:<think>Hm.</think>Yes.")
+    assert llm(*words).stdout == "Yes.\n"
+    answer = json.loads(llm(*words, "--json").stdout)
+    assert (answer["text"], answer["reasoning"]) == ("Yes.", "Hm.")
+    answer = json.loads(llm(*words, "--json", "--no-thinking").stdout)
+    assert (answer["text"], answer["reasoning"]) == ("Yes.", "")
 
 
 def test_terminal_conversation(llm: Run) -> None:

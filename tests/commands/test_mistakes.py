@@ -65,6 +65,14 @@ def test_a_bad_model_is_a_failed_run(llm: Run, tmp_path: Path, words: list[str])
             "context holds 32,768",
             id="more than the context",
         ),
+        pytest.param(
+            ["chat", "--prompt", "Hi", "--grammar", "none"], "none: No such file", id="no grammar"
+        ),
+        pytest.param(
+            ["chat", "--prompt", "Hi", "--regex", "a", "--choices", "a,b"],
+            "an answer can have one form only",
+            id="two forms",
+        ),
         pytest.param(["chat", "--prompt", "word " * 5000], "context_length is 4096", id="long"),
     ],
 )

@@ -70,6 +70,18 @@ class Terminal:
             return ""
 
 
+def test_thoughts_are_dimmed(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "--model", "echo:<think>Hm.</think>Yes.")
+    try:
+        terminal.read_until("> ")
+        terminal.press("Really?\n")
+        terminal.read_until("\x1b[2mHm.\x1b[0m\r\n\r\nYes.\r\n> ")
+        terminal.press(CTRL_D)
+        assert terminal.exit_status() == 0
+    finally:
+        terminal.close()
+
+
 @pytest.fixture
 def chat(tmp_path: Path) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path, *GREEDY)

@@ -15,6 +15,7 @@ const PAIRS: Array[Array] = [
 	["ErrorLabel", "font_color", "BannerPanel", "panel"],
 	["RichTextLabel", "default_color", "Panel", "panel"],
 	["RichTextLabel", "default_color", "UserBubble", "panel"],
+	["ReasoningText", "default_color", "Panel", "panel"],
 	["TextEdit", "font_color", "PromptPanel", "panel"],
 	["TextEdit", "font_placeholder_color", "PromptPanel", "panel"],
 	["LineEdit", "font_color", "LineEdit", "normal"],

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from llm.errors import printable
+from llm.generate.request import ECHO
 
 _PACKED = "--packed="
+FORMATS = ("--json-schema", "--grammar", "--regex", "--choices")  # of one answer
 EXECUTORS = ("auto", "reference", "dispatch", "persistent")
 
 
@@ -53,6 +55,16 @@ def file_path(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("a file name is needed")
     return os.path.abspath(os.path.expanduser(text))
+
+
+def model_path(text: str) -> str:
+    """A file, or the model without one."""
+    return text if text.startswith(ECHO) else file_path(text)
+
+
+def json_or_file(text: str) -> str:
+    """JSON of an object as it is, or the path of a file that holds it."""
+    return text if text.lstrip().startswith("{") else file_path(text)
 
 
 def number_in(
@@ -96,6 +108,20 @@ def numbers_from(lowest: int) -> Callable[[str], Numbers]:
     return lambda text: Numbers(int(convert_one(part)) for part in text.split(","))
 
 
+class Texts(tuple[str, ...]):
+    """As text they stand with commas between, as an option is given."""
+
+    def __str__(self) -> str:
+        return ",".join(self)
+
+
+def texts(text: str) -> Texts:
+    """One text or several with commas between."""
+    if not all(text.split(",")):
+        raise argparse.ArgumentTypeError(f"'{text}' has an empty text")
+    return Texts(text.split(","))
+
+
 _MODEL = Option("--model", "a GGUF file (default: Gemma 3 270M)", file_path, "FILE")
 _JSON = Option("--json", "print one JSON object on stdout")
 _EXECUTOR = Option(
@@ -117,7 +143,13 @@ COMMANDS = {
                     "--prompt", "answer this, print the answer as it comes, and exit", str, "TEXT"
                 ),
                 Option("--raw", "continue the prompt as it is, without a chat template"),
-                _MODEL,
+                Option(
+                    "--model",
+                    "a GGUF file (default: Gemma 3 270M), or echo:TEXT, which answers with TEXT",
+                    model_path,
+                    "FILE",
+                ),
+                Option("--no-thinking", "answer at once, where the model would think before"),
                 Option("--max-tokens", "length of the answer at most", number_in(int, 1), "N"),
                 Option("--temperature", "0 takes the likeliest token", number_in(float, 0), "X"),
                 Option("--top-k", "keep the k likeliest tokens; 0: all", number_in(int, 0), "N"),
@@ -134,6 +166,15 @@ COMMANDS = {
                     "X",
                 ),
                 Option("--seed", "same seed, same text", number_in(int, 0, 2**63 - 1), "N"),
+                Option(
+                    "--json-schema",
+                    "the answer is JSON that keeps to this schema: a file, or the schema itself",
+                    json_or_file,
+                    "FILE|JSON",
+                ),
+                Option("--grammar", "the answer keeps to this GBNF grammar", file_path, "FILE"),
+                Option("--regex", "the whole answer matches this", str, "PATTERN"),
+                Option("--choices", "the answer is one of these texts", texts, "TEXT[,TEXT…]"),
                 _EXECUTOR,
                 _JSON,
             ),
@@ -218,9 +259,9 @@ def parse(name: str, arguments: Sequence[str]) -> argparse.Namespace:
     reader = parser(COMMANDS[name])
     options = reader.parse_args(_unpack(arguments))
     if name == "chat" and options.prompt is None:
-        for flag in ("raw", "json"):
-            if getattr(options, flag):
-                reader.error(f"--{flag} needs --prompt")
+        for flag in ("--raw", "--json", *FORMATS):
+            if getattr(options, flag.lstrip("-").replace("-", "_")):
+                reader.error(f"{flag} needs --prompt")
     elif name == "chat" and not (options.prompt if options.raw else options.prompt.strip()):
         reader.error("argument --prompt: it is empty")
     return options

@@ -10,24 +10,35 @@ from godot import Engine
 from llm.commands.arguments import parse
 from llm.commands.output import Output, reports_errors
 from llm.commands.terminal_chat import TerminalChat
+from llm.commands.text_file import read_text
 from llm.nodes import LLM
 
 FRAMES_PER_SECOND = 60  # without a limit a headless engine keeps a core busy with empty frames
 
 # option -> property, where it is given
-PROPERTIES = ("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor")
+PROPERTIES = (
+    *("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor"),
+    *("regex", "choices"),
+)
 
 
 @reports_errors
 def main(node: Any, args: list[str]) -> int | None:
     """Ends by quitting the tree, with status 1 when there was no answer."""
     options = parse("chat", args)
+    grammar, schema = options.grammar, options.json_schema
+    if grammar is not None:
+        grammar = read_text("--grammar", grammar)
+    if schema is not None and not schema.lstrip().startswith("{"):
+        schema = read_text("--json-schema", schema)
     Engine.max_fps = FRAMES_PER_SECOND
     llm = LLM()
     llm.model_path = options.model or ""
     for name in PROPERTIES:
         if getattr(options, name) is not None:
             setattr(llm, name, getattr(options, name))
+    llm.allow_thinking = not options.no_thinking
+    llm.grammar, llm.json_schema = grammar or "", schema
     node.add_child(llm)
     output = Output(on_closed=lambda: node.get_tree().quit(1))
     if options.prompt is None:
@@ -47,12 +58,17 @@ class SingleAnswer:
         self._pieces: list[str] = []
 
     def start(self, prompt: str, *, raw: bool) -> None:
+        if not self._as_json:
+            self._llm.reasoning_updated.connect(self._on_thought)
         self._llm.response_updated.connect(self._on_updated)
         self._llm.response_ended.connect(self._on_ended)
         if raw:
             self._llm.complete(prompt)
         else:
             self._llm.ask(prompt)
+
+    def _on_thought(self, _request: int, text: str) -> None:
+        self._output.thought(text)
 
     def _on_updated(self, _request: int, text: str) -> None:
         self._pieces.append(text)
@@ -74,6 +90,7 @@ class SingleAnswer:
         stats = self._llm.get_stats()
         return {
             "text": "".join(self._pieces),
+            "reasoning": self._llm.get_reasoning(),
             "token_ids": stats["token_ids"],
             "prompt_tokens": stats["prompt_tokens"],
             "finish_reason": reason,

@@ -11,6 +11,8 @@ from typing import Any
 
 from llm.errors import LLMError, printable
 
+DIMMED, PLAIN = "\x1b[2m", "\x1b[0m"  # as terminals know them
+
 Main = Callable[[Any, list[str]], int | None]
 
 
@@ -22,11 +24,13 @@ class Output:
         self._stdout = int(os.environ.get("LLM_STDOUT_FD", "1"))
         self._stderr = int(os.environ.get("LLM_STDERR_FD", "2"))
         self._on_closed = on_closed
+        self._is_thinking = False  # what is on the screen ends with a thought
         # The engine leaves it at its default, which ends the process in mid-work.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
     def write(self, text: str) -> None:
         """To stdout, at once, as it is."""
+        self._end_thought()
         try:
             _write(self._stdout, text)
         except BrokenPipeError:
@@ -36,11 +40,24 @@ class Output:
 
     def note(self, text: str) -> None:
         """To stderr, at once, as it is: progress, a prompt."""
+        self._end_thought()
         _write(self._stderr, text)
 
     def error(self, text: str) -> None:
         """One line on stderr."""
+        self._end_thought()
         _write(self._stderr, f"llm: {printable(text)}\n")
+
+    def thought(self, text: str) -> None:
+        """A piece of what the model thinks: dimmed on stderr, where a person reads that."""
+        if self.is_terminal:
+            _write(self._stderr, text if self._is_thinking else DIMMED + text)
+            self._is_thinking = True
+
+    def _end_thought(self) -> None:
+        if self._is_thinking:
+            self._is_thinking = False
+            _write(self._stderr, f"{PLAIN}\n\n")
 
     @property
     def is_terminal(self) -> bool:

@@ -3,7 +3,6 @@
 import json
 import time
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from llm.commands.arguments import parse
 from llm.commands.loading import loaded
 from llm.commands.logits_file import LogitsFile
 from llm.commands.output import Output, reports_errors
-from llm.errors import RequestError
+from llm.commands.text_file import read_text
 from llm.generate.perplexity import perplexity, score_chunks
 
 ROWS = 32  # rows of logits at a time; each takes 4 bytes a token of the vocabulary
@@ -23,7 +22,7 @@ def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("perplexity", args)
     output = Output()
-    text = _read(options.file)
+    text = read_text("--file", options.file)
     with (
         _logits_file(options.save_logits) as logits_file,
         loaded(options.model, options.executor, max_outputs=ROWS, chunk_rows=ROWS) as model,
@@ -62,13 +61,3 @@ def main(node: Any, args: list[str]) -> int:
 
 def _logits_file(path: str | None) -> AbstractContextManager[LogitsFile | None]:
     return nullcontext() if path is None else LogitsFile(path)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise RequestError(f"--file {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        problem = f"is no UTF-8 text: {error.reason} at byte {error.start:,}"
-        raise RequestError(f"--file {path}: {problem}") from None

@@ -39,6 +39,7 @@ class TerminalChat:
         self._llm.load_progress.connect(self._on_progress)
         self._llm.worker_started.connect(self._on_loaded)
         self._llm.worker_failed.connect(self._on_failed)
+        self._llm.reasoning_updated.connect(self._on_thought)
         self._llm.response_updated.connect(self._on_updated)
         self._llm.response_ended.connect(self._on_ended)
         self._llm.get_tree().process_frame.connect(self._on_frame)
@@ -105,6 +106,9 @@ class TerminalChat:
         self._output.note("\n" if self._shown_percent >= 0 else "")
         self._output.error(error)
         self._quit(1)
+
+    def _on_thought(self, _request: int, text: str) -> None:
+        self._output.thought(text)
 
     def _on_updated(self, _request: int, text: str) -> None:
         self._output.write(text)

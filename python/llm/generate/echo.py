@@ -37,7 +37,7 @@ CHUNK_ROWS = 512
 OTHERS = -1e6  # the logit of what is not said, where that which is has 0: no temperature draws it
 
 # Bytes are their own tokens. A space is one more, as vocabularies of this kind write it otherwise.
-SPACE, NOTHING, QUESTION, ANSWER, END = range(256, 261)
+SPACE, NOTHING, QUESTION, ANSWER, END, THINK, THOUGHT = range(256, 263)
 TOKENS = [
     *(b"<0x%02X>" % byte for byte in range(256)),
     "▁".encode(),
@@ -45,8 +45,11 @@ TOKENS = [
     b"<question>",
     b"<answer>",
     b"<end>",
+    b"<think>",
+    b"</think>",
 ]
-TYPES = [BYTE] * 256 + [NORMAL, UNKNOWN, CONTROL, CONTROL, CONTROL]
+CONTROLS = frozenset({QUESTION, ANSWER, END, THINK, THOUGHT})
+TYPES = [BYTE] * 256 + [NORMAL, UNKNOWN] + [CONTROL] * len(CONTROLS)
 
 TEMPLATE = """\
 {%- for message in messages -%}
@@ -56,7 +59,10 @@ TEMPLATE = """\
 <question>{{ message['content'] }}
 {%- endif -%}
 {%- endfor -%}
-<answer>"""
+<answer>
+{%- if not enable_thinking -%}
+<think></think>
+{%- endif -%}"""
 
 
 class EchoTokenizer(Tokenizer):
@@ -72,7 +78,7 @@ class EchoTokenizer(Tokenizer):
                 eos_id=END,
                 unknown_id=NOTHING,
                 end_ids=frozenset({END}),
-                control_ids=frozenset({NOTHING, QUESTION, ANSWER, END}),
+                control_ids=CONTROLS | {NOTHING},
                 add_bos=False,
                 add_eos=False,
                 add_space_prefix=False,
@@ -90,7 +96,15 @@ class EchoTokenizer(Tokenizer):
     ) -> list[int]:
         """As any tokenizer; a prompt (`parse_special`) says where the answer to it begins."""
         ids = super().encode(text, parse_special=parse_special, add_bos=add_bos, guarded=guarded)
-        return [*ids, ANSWER] if parse_special and ANSWER not in ids else ids
+        is_prompt = parse_special and ids != [THINK]  # which is asked for by itself, as a marker
+        return [*ids, ANSWER] if is_prompt and ANSWER not in ids else ids
+
+    def encode_reply(self, reply: str) -> list[int]:
+        """With what it thinks before, where it begins with a block of that."""
+        if not reply.startswith("<think>"):
+            return self.encode(reply)
+        thought, _, answer = reply.removeprefix("<think>").partition("</think>")
+        return [THINK, *self.encode(thought), THOUGHT, *self.encode(answer)]
 
 
 class EchoExecutor:
@@ -191,8 +205,10 @@ class EchoExecutor:
             return END
         start = _last(ids, ANSWER)
         text = ids[_last(ids[:start], QUESTION) + 1 : start] if self._reply is None else self._reply
-        said = count - start - 1
-        return text[said] if said < len(text) else END
+        said = ids[start + 1 :]
+        if said[:2] == [THINK, THOUGHT]:  # thinking is over, or was not wanted
+            text = [THINK, THOUGHT, *text[_last(text, THOUGHT) + 1 :]]
+        return text[len(said)] if len(said) < len(text) else END
 
 
 def load_echo(path: str, *, executor: str, context_length: int) -> Generator[float, None, Model]:
@@ -201,7 +217,7 @@ def load_echo(path: str, *, executor: str, context_length: int) -> Generator[flo
     yield 0.5
     tokenizer = EchoTokenizer()
     reply = path.removeprefix(ECHO)
-    ids = tokenizer.encode(reply) if reply else None
+    ids = tokenizer.encode_reply(reply) if reply else None
     runner = EchoExecutor(ids, context_length)
     chat_format = ChatFormat(tokenizer, ChatTemplate(TEMPLATE, {"eos_token": "<end>"}))
     chunk = min(CHUNK_ROWS, context_length)

@@ -72,7 +72,8 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
         doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
         "the next [method start_worker] or request. For tests of a game there is a model without a "
         "file, which loads at once and needs no GPU: [code]echo:[/code] answers with the text of "
-        "the question, [code]echo:Who goes there?[/code] with what follows the colon.",
+        "the question, [code]echo:Who goes there?[/code] with what follows the colon; of "
+        "[code]echo:<think>A friend?</think>Pass.[/code] it thinks what stands in the block.",
     )
     system_prompt = export(
         str,

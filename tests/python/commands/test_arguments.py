@@ -22,6 +22,14 @@ from llm.commands.arguments import COMMANDS, forward, pack, parse
         pytest.param("chat", ["--prompt", "two\nlines, ünïcode"], id="lines and accents"),
         pytest.param("chat", ["--top-p", "1", "--min-p", "0", "--top-k", "0"], id="filters off"),
         pytest.param("chat", ["--seed", str(2**63 - 1)], id="the largest seed"),
+        pytest.param("chat", ["--no-thinking", "--model", "echo:Hi, you/there"], id="the echo"),
+        pytest.param(
+            "chat", ["--prompt", "Hi", "--choices", "yes,no way", "--regex", "a,b"], id="formats"
+        ),
+        pytest.param(
+            "chat", ["--prompt", "Hi", "--json-schema", ' {"type": "object"}'], id="a schema"
+        ),
+        pytest.param("chat", ["--prompt", "Hi", "--json-schema", "a.json"], id="one in a file"),
         pytest.param("bench", ["--tokens", "8", "--executor", "reference"], id="bench"),
         pytest.param("bench", ["--positions", "128,8192"], id="several positions"),
         pytest.param("perplexity", ["--file", "a b.txt", "--save-logits", "x.npy"], id="files"),
@@ -75,6 +83,8 @@ def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.Monke
         pytest.param("chat", ["--executor", "cpu"], "invalid choice", id="unknown executor"),
         pytest.param("chat", ["--raw"], "--raw needs --prompt", id="raw without a prompt"),
         pytest.param("chat", ["--json"], "--json needs --prompt", id="json without a prompt"),
+        pytest.param("chat", ["--regex", "a"], "--regex needs --prompt", id="a format without one"),
+        pytest.param("chat", ["--choices", "a,,b"], "has an empty text", id="an empty choice"),
         pytest.param("chat", ["--prompt", ""], "--prompt: it is empty", id="an empty prompt"),
         pytest.param("chat", ["--prompt", " \n"], "--prompt: it is empty", id="a blank one"),
         pytest.param("chat", ["--prompt", "", "--raw"], "it is empty", id="an empty raw one"),

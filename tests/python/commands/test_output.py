@@ -34,6 +34,25 @@ def test_text_goes_where_the_launcher_wants_it(pipes: dict[str, int]) -> None:
     assert said == "working…llm: it broke:\\nbad\\x1b[1mly\n"
 
 
+def test_thoughts_are_dimmed_for_a_person(
+    pipes: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Output().thought("a pipe reads no thoughts")
+    screen, terminal = os.openpty()
+    monkeypatch.setenv("LLM_STDERR_FD", str(terminal))
+    output = Output()
+    for thought in ("Hm, ", "well."):
+        output.thought(thought)
+    output.write("Yes.")
+    assert os.read(screen, 100).decode() == "\x1b[2mHm, well.\x1b[0m\r\n\r\n"
+    assert os.read(pipes["LLM_STDOUT_FD"], 100).decode() == "Yes."
+    output.thought("Or ")
+    output.error("it broke")
+    assert os.read(screen, 100).decode() == "\x1b[2mOr \x1b[0m\r\n\r\nllm: it broke\r\n"
+    for descriptor in (screen, terminal):
+        os.close(descriptor)
+
+
 def test_without_a_launcher_it_is_the_usual_two(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from llm.generate.echo import load_echo
 from llm.generate.events import Ended, Loaded, Truncated, Updated
 from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
 from llm.generate.saved_state import open_state
+from llm.text.answer_format import AnswerFormat
 
 WILD = SamplingParams(
     temperature=100.0,
@@ -93,6 +94,17 @@ def test_what_it_always_says() -> None:
         "user",
         "assistant",
     ] * 3
+
+
+@pytest.mark.parametrize("answer_format", [None, AnswerFormat.choices(("Pass.", "Halt!"))])
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_it_thinks_before(allowed: bool, answer_format: AnswerFormat | None) -> None:
+    talk = Talk("echo:<think>A friend, <b>ä</b>?</think>Pass.")
+    options = AnswerOptions(allow_thinking=allowed, format=answer_format)
+    for question in ("Hi", "Let me <think>."):
+        ended = talk.say(question, options=options)
+        assert (ended.text, ended.reason) == ("Pass.", "stop")
+        assert talk.client.reasoning == ("A friend, <b>ä</b>?" if allowed else "")
 
 
 def test_it_loads_in_two_steps_and_says_what_it_is() -> None:
