@@ -91,7 +91,7 @@ class Drawing:
         rows = np.broadcast_to(self._logits, (n_draws, self._logits.shape[-1]))
         drawn = []
         for row, place in zip(rows, range(position, position + n_draws), strict=True):
-            best = largest(row, self._sampler.candidates, None)
+            best = largest(row, self._sampler.candidates)
             drawn.append(int(best.ids[self._sampler.choose(best.logits, place)]))
         return drawn
 
@@ -158,7 +158,7 @@ def test_sums_are_the_host_s_bit_by_bit(bench: KernelBench, kind: str, temperatu
     logits = logits_of(kind, 1009)
     for k in (1, 39, 64):
         Drawing(bench, logits, Sampler(temperature, k)).tokens(2)
-        best = largest(logits, k, None).logits
+        best = largest(logits, k).logits
         for row, sharp in enumerate((sharpness(1.0), sharpness(temperature))):
             expected = running_sums(weights(best[None], sharp))[0]
             assert np.array_equal(bench.floats(SUMS + row * MOST_ON_DEVICE, k), expected)
@@ -208,7 +208,7 @@ def test_more_than_the_list_holds_is_told(bench: KernelBench, subgroup_size: int
 def test_draws_follow_the_probabilities(bench: KernelBench) -> None:
     n_draws, sampler = 6000, Sampler(0.9, 40, 0.9, 0.02, 12345)
     logits = logits_of("random", 1009)
-    best = largest(logits, 40, None)
+    best = largest(logits, 40)
     plain = weights(best.logits[None], sharpness(1.0))
     top_p, min_p = np.float32([[0.9]]), np.float32([[0.02]])
     kept = int(min(count_top_p(plain, top_p)[0], count_min_p(plain, min_p)[0]))

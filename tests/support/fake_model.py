@@ -239,9 +239,9 @@ class FakeModel:
         if len(self.asked_for) == self._nan_at:
             raise NumericError("logits are NaN")
         self.asked_for.append((k, adjustments))
-        scores = self._scores[output]
         if adjustments is not None:
-            scores = adjustments.apply(scores)
+            self._scores[output] = adjustments.apply(self._scores[output])
+        scores = self._scores[output]
         order = np.argsort(-scores, kind="stable")[: k or VOCABULARY]
         return Candidates(order.astype(np.int64), scores[order])
 

@@ -148,7 +148,7 @@ class Answer:
             chooser.is_free = chooser.is_free and self._transcript.is_thinking
             if self._transcript.stop_word is not None:
                 return STOP if self._transcript.stop_word in self._turn_ends else STOP_WORD
-            if not made and chooser.matcher is not None and chooser.matcher.is_complete:
+            if not made and chooser.is_complete:
                 return STOP
             if generated == limit:
                 return LENGTH

@@ -105,13 +105,37 @@ def _found_alone(want: Wanted, most: int) -> Found:
 def _alone(want: Wanted, most: int) -> list[int]:
     sequence, chooser = want.sequence, want.chooser
     model = sequence.model
+    most = min(most, want.most)
+    if chooser.looks_at_format_only and most > 1:
+        return _made_ahead(want, min(most, chooser.ahead))
     if chooser.looks_back:
         _run(sequence, want.tokens, want_logits=True)
         token = chooser.choose(model, len(sequence))
         return [token, *chooser.forced(want.most - 1)]
-    count = min(most, want.most) if chooser.sampler.fits_device else 1
+    count = most if chooser.sampler.fits_device else 1
     [token] = want.tokens
     return sequence.decode(token, count, chooser.sampler, model.tokenizer.end_ids)
+
+
+def _made_ahead(want: Wanted, count: int) -> list[int]:
+    """As many of tokens made without the format as it lets come, and one that it lets."""
+    sequence, chooser = want.sequence, want.chooser
+    model = sequence.model
+    _run(sequence, want.tokens[:-1], want_logits=False)
+    held = len(sequence)
+    found = sequence.decode(want.tokens[-1], count, chooser.sampler, model.tokenizer.end_ids)
+    taken, are_forced = chooser.take_allowed(found)
+    chooser.note_ahead(len(taken), count)
+    if len(taken) == len(found) and not are_forced:
+        return [*taken, *chooser.forced(want.most - len(taken))]
+    same = sum(1 for one, other in zip(taken, found, strict=False) if one == other)
+    sequence.keep(held + same)
+    if are_forced or (taken and chooser.is_complete):
+        return taken
+    last = found[same - 1] if same else want.tokens[-1]
+    sequence.forward([last], want_logits=True)
+    token = chooser.choose(model, len(sequence))
+    return [*taken, token, *chooser.forced(want.most - len(taken) - 1)]
 
 
 def _run(sequence: CachedSequence, tokens: Sequence[int], *, want_logits: bool) -> None:

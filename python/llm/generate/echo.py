@@ -159,7 +159,9 @@ class EchoExecutor:
             self._logits[output, self._next(sequences[row], batch.positions[row] + 1)] = 0.0
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
-        return largest(self._logits[output], k, adjustments)
+        if adjustments is not None:
+            self._logits[output] = adjustments.apply(self._logits[output])
+        return largest(self._logits[output], k)
 
     def candidates_of_rows(
         self, k: int, adjustments: Sequence[Adjustments | None]

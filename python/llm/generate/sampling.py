@@ -7,6 +7,7 @@ which a device can repeat for several tokens at once as long as nothing looks ba
 import secrets
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from llm.text.grammar import Matcher
     from llm.text.tokenizer import Tokenizer
 
+FIRST_AHEAD, MOST_AHEAD = 4, 64
 MOST_BIASES = 256  # tokens of logit_bias
 
 
@@ -56,6 +58,7 @@ class Chooser:
         self.matcher = matcher
         self.is_free = False  # while the model thinks, anything may come
         self.openers: frozenset[int] = frozenset()  # tokens that may begin that, and nothing else
+        self.ahead = FIRST_AHEAD  # tokens to make before a format is asked
         self.likely: deque[tuple[Likely, ...]] = deque()  # of each token chosen, where asked for
 
     @property
@@ -85,6 +88,36 @@ class Chooser:
     def is_plain(self) -> bool:
         """Whether llm.gpu.sampler draws, if there is anything to draw."""
         return self._params.is_plain or self._params.temperature == 0.0
+
+    @property
+    def looks_at_format_only(self) -> bool:
+        """Whether tokens may be made ahead, as it is only asked afterwards if they may come."""
+        if self.matcher is None or self.is_free or self.openers or not self.fits_device:
+            return False
+        return not (self._params.penalizes or self._biases or self._runs is not None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer has all that its format wants, and nothing may follow."""
+        return self.matcher is not None and not self.is_free and self.matcher.is_complete
+
+    def note_ahead(self, taken: int, made: int) -> None:
+        """So many of the tokens made ahead could be taken: as many more may be next time."""
+        self.ahead = min(2 * made, MOST_AHEAD) if taken >= made else max(2, taken + 1)
+
+    def take_allowed(self, tokens: Sequence[int]) -> tuple[list[int], bool]:
+        """Those of tokens made ahead that may come, which count as chosen, up to where others are
+        forced; and whether these follow them, as chosen too."""
+        taken: list[int] = []
+        for token in tokens:
+            forced = self.forced(len(tokens) - len(taken))
+            if forced:
+                return taken + forced, True
+            if not self.allows(token):
+                return taken, False
+            self.note(token)
+            taken.append(token)
+        return taken, False
 
     @property
     def fits_device(self) -> bool:
@@ -124,11 +157,12 @@ class Chooser:
                 self.likely.append((self._told(token, 1.0),))
         return found
 
-    def note_likely(self, best: Candidates, index: int) -> None:
-        """Keeps what n_probs asks for of the candidates, which are all."""
+    def note_likely(self, best: Candidates, token: int) -> None:
+        """Keeps what n_probs asks for of the candidates, which are all, where the token came."""
         if self._n_probs > 0:
+            best = _allowed(self, best)
             probable = softmax(best.logits.astype(np.float64))  # (V,)
-            places = [index, *range(min(self._n_probs, best.ids.size))]
+            places = [int(np.argmax(best.ids == token)), *range(min(self._n_probs, best.ids.size))]
             told = [self._told(int(best.ids[at]), float(probable[at])) for at in places]
             self.likely.append(tuple(told))
 
@@ -153,11 +187,18 @@ class Chooser:
             presence=params.presence_penalty,
             frequency=params.frequency_penalty,
             biases=biases,
-            mask=self._mask(),
+            mask=None if self.fits_device else self.mask(),
         )
         return None if found.changes_nothing else found
 
-    def _mask(self) -> NDArray[np.uint32] | None:
+    def allows(self, token: int) -> bool:
+        """Whether the answer's format lets it come next."""
+        if self.matcher is None or self.is_free or token in self.openers:
+            return True
+        return self.matcher.allows(token)
+
+    def mask(self) -> NDArray[np.uint32] | None:
+        """What the answer's format lets come next: see Adjustments."""
         if self.matcher is None or self.is_free:
             return None
         words = self.matcher.mask()
@@ -181,31 +222,57 @@ def choose_tokens(
 ) -> list[int]:
     """A token of each, from as many of the model's first output rows.
 
+    Where a device draws, a format is asked whether it lets the token come, which is quicker than
+    what may come; only where not, a token is drawn again from those that it lets.
+
     Raises NumericError, and RequestError where no token may come.
     """
+    counts = [chooser.candidates for chooser in choosers]
     if all(chooser.fits_device for chooser in choosers):
         draws = [each.draw_for(place) for each, place in zip(choosers, positions, strict=True)]
-        found = model.draw(draws)
-        if None in found:
-            raise _nothing_allowed()
-        tokens = [token for token in found if token is not None]
-        for chooser, token in zip(choosers, tokens, strict=True):
-            chooser.note(token)
-        return tokens
-    counts = [chooser.candidates for chooser in choosers]
-    adjustments = [chooser.adjustments() for chooser in choosers]
-    if all(counts):
-        best = model.candidates_of_rows(max(counts), adjustments)
-    else:  # some ask for all logits
-        best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
-    return take_rows(choosers, best, positions)
+        tokens = _drawn(model, draws)
+        masks = _masks(choosers, tokens)
+        if masks:
+            again = [replace(draw, adjustments=masks.get(row)) for row, draw in enumerate(draws)]
+            tokens = _drawn(model, again)
+    else:
+        adjustments = [chooser.adjustments() for chooser in choosers]
+        if all(counts):
+            best = model.candidates_of_rows(max(counts), adjustments)
+        else:  # some ask for all logits
+            best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
+        tokens = draw_rows(choosers, best, positions)
+        for row, mask in _masks(choosers, tokens).items():
+            best[row] = model.candidates(counts[row], mask, row)
+            tokens[row] = draw_rows([choosers[row]], [best[row]], [positions[row]])[0]
+        for chooser, found, token in zip(choosers, best, tokens, strict=True):
+            chooser.note_likely(found, token)
+    for chooser, token in zip(choosers, tokens, strict=True):
+        chooser.note(token)
+    return tokens
+
+
+def _drawn(model: "Model", draws: Sequence[Draw]) -> list[int]:
+    tokens = [token for token in model.draw(draws) if token is not None]
+    if len(tokens) < len(draws):
+        raise _nothing_allowed()
+    return tokens
+
+
+def _masks(choosers: Sequence[Chooser], tokens: Sequence[int]) -> dict[int, Adjustments]:
+    """Of the rows whose token may not come."""
+    return {
+        row: Adjustments(mask=chooser.mask())
+        for row, (chooser, token) in enumerate(zip(choosers, tokens, strict=True))
+        if not chooser.allows(token)
+    }
 
 
 def _nothing_allowed() -> RequestError:
     return RequestError("no token may come next: logit_bias or the answer's format forbids all")
 
 
-def take_rows(
+def draw_rows(
     choosers: Sequence[Chooser], best: Sequence[Candidates], positions: Sequence[int]
 ) -> list[int]:
     """The token of each for its position, from the candidates that it asks for, or more.
@@ -227,11 +294,7 @@ def take_rows(
         chosen = choose_rows(samplers, logits, [positions[row] for row in rows])
         for row, index in zip(rows, chosen, strict=True):
             indices[row] = index
-    tokens = [int(each.ids[index]) for each, index in zip(found, indices, strict=True)]
-    for row, chooser in enumerate(choosers):
-        chooser.note(tokens[row])
-        chooser.note_likely(found[row], indices[row])
-    return tokens
+    return [int(each.ids[index]) for each, index in zip(found, indices, strict=True)]
 
 
 def _allowed(chooser: Chooser, best: Candidates) -> Candidates:

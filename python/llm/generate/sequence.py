@@ -38,6 +38,10 @@ class CachedSequence:
         self.clear()
         self._others.close(self)
 
+    def keep(self, count: int) -> None:
+        """The first so many tokens only."""
+        self._truncate(count)
+
     def keep_common(self, prompt: Sequence[int]) -> int:
         """Keeps the longest beginning that this or another sequence knows, and gives its length.
 

@@ -106,7 +106,7 @@ class Executor(Protocol):
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         """The k largest logits of one output row; k = 0 gives all of them. NumericError.
 
-        Adjustments may be made in place: ask once a run with them.
+        Adjustments are made in place: those of a second call come on top.
         """
 
     def candidates_of_rows(
@@ -120,7 +120,7 @@ class Executor(Protocol):
     def draw(self, draws: Sequence[Draw]) -> list[int | None]:
         """A token for each of as many of the first output rows; None where none may come.
 
-        Adjustments may be made in place: ask once a run. NumericError.
+        Adjustments are made in place: those of a second call come on top. NumericError.
         """
 
     def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
@@ -220,13 +220,11 @@ def bucket(rows: int, limit: int, sizes: Sequence[int] = ROW_BUCKETS) -> int:
     return limit
 
 
-def largest(logits: Floats, k: int, adjustments: Adjustments | None) -> Candidates:
+def largest(logits: Floats, k: int) -> Candidates:
     """The k largest of the logits (V,), all of them for k = 0. NumericError on NaN, infinity."""
     finite = np.isfinite(logits)
     if not finite.all():
         raise not_finite(f"{int((~finite).sum()):,} of {logits.size:,}")
-    if adjustments is not None:
-        logits = adjustments.apply(logits)
     if 0 < k < logits.size:
         threshold = np.partition(logits, -k)[-k]
         chosen = np.flatnonzero(logits >= threshold)

@@ -147,7 +147,9 @@ class ReferenceExecutor:
         self._hidden = None if tape.hidden is None else self._view(tape.hidden).copy()
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
-        return largest(self._logits[output], k, adjustments)
+        if adjustments is not None:
+            self._logits[output] = adjustments.apply(self._logits[output])
+        return largest(self._logits[output], k)
 
     def candidates_of_rows(
         self, k: int, adjustments: Sequence[Adjustments | None]

@@ -72,6 +72,10 @@ class Matcher:
         self._check()
         return self._words.copy()
 
+    def allows(self, token: int) -> bool:
+        """Whether it may come next: quicker than a mask."""
+        return bool(self._matcher.validate_tokens([token]) == 1)
+
     def accept(self, token: int) -> None:
         """It came. RequestError where it might not."""
         self._matcher.consume_token(token)

@@ -4,13 +4,16 @@ import json
 import re
 
 import pytest
-from support.answering import chat, raw, run, seat_at, steps_of
+from support.answering import GREEDY, chat, raw, run, seat_at, steps_of
 from support.fake_model import BOS, FakeModel
+from support.table import Table
 
 from llm.generate.events import ERROR, LENGTH, STOP, Event, Updated
-from llm.generate.request import SamplingParams
+from llm.generate.request import AnswerOptions, Request, SamplingParams
 from llm.text.answer_format import REGEX, AnswerFormat
 
+WARM = SamplingParams(temperature=1.5, seed=3)
+ALIKE = SamplingParams(temperature=9.0, top_k=60, top_p=1.0, min_p=0.0, seed=8)
 PERSON = {
     "type": "object",
     "properties": {"name": {"type": "string", "maxLength": 3}, "age": {"type": "integer"}},
@@ -81,3 +84,52 @@ def test_probabilities_come_with_each_token() -> None:
     for update in updates:
         assert update.likely[0].token == update.token
     assert sum(each.probability for each in updates[1].likely[1:]) == pytest.approx(1.0)
+
+
+FORMATS = [
+    AnswerFormat.json_schema(PERSON),
+    AnswerFormat(REGEX, "(the same again and |[a-z ]{1,9}[.!]){1,6}"),
+    AnswerFormat(REGEX, "(.|\\n)*"),
+    AnswerFormat.choices(("yes", "yes indeed", "no")),
+]
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=["schema", "forced", "any", "choices"])
+@pytest.mark.parametrize("sampling", [GREEDY, WARM, ALIKE], ids=["greedy", "warm", "alike"])
+@pytest.mark.parametrize("ahead", [2, 5, 16])
+def test_what_is_made_ahead_is_what_would_have_been_made(
+    format: AnswerFormat, sampling: SamplingParams, ahead: int
+) -> None:
+    """Cut where the format does not let it come, and where something else is forced."""
+    for prompt in ("Hi", "Hello there", "Who is it?"):
+        request = raw(prompt, sampling, format=format, max_tokens=60)
+        slow, quick = FakeModel(context_length=256), FakeModel(context_length=256, ahead=ahead)
+        seats = [seat_at(slow), seat_at(quick)]
+        (_, expected), (_, found) = (run(seat, request) for seat in seats)
+        assert (found.text, found.reason) == (expected.text, expected.reason)
+        assert found.stats.generated_tokens == expected.stats.generated_tokens
+        # what is there is right: going on from it changes nothing
+        again = [run(seat, raw(prompt + found.text, max_tokens=5))[1].text for seat in seats]
+        assert again[0] == again[1]
+    if format is FORMATS[2] and sampling is GREEDY:
+        assert len(quick.forwards) < 1.3 * len(slow.forwards), "little is made for nothing"
+
+
+@pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize("takes_turns", [False, True])
+def test_formats_side_by_side(count: int, takes_turns: bool) -> None:
+    """Each says what it says alone, whoever runs with it."""
+
+    def texts(model: FakeModel, numbers: list[int]) -> list[str]:
+        table = Table(model, len(numbers))
+        for place, number in enumerate(numbers):
+            sampling = (GREEDY, WARM, SamplingParams(seed=4, typical_p=0.9))[number % 3]
+            format = FORMATS[number % len(FORMATS)] if number != 1 else None
+            options = AnswerOptions(sampling, max_tokens=40, format=format)
+            table.sessions[place].answer(Request(1, f"prompt {number}", options))
+        table.run()
+        return [ended.text for ended in table.ends()]
+
+    alone = [texts(FakeModel(context_length=256), [number])[0] for number in range(count)]
+    together = FakeModel(context_length=256, ahead=8, runs_ahead=4, takes_turns=takes_turns)
+    assert texts(together, list(range(count))) == alone

@@ -4,51 +4,22 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from support.fake_model import FakeLoader, FakeModel
+from support.fake_model import END, FakeLoader, FakeModel
+from support.table import SPEC, Table
 
 from llm.errors import NumericError
 from llm.generate.events import Ended, Event, Updated
 from llm.generate.library import ModelLibrary
-from llm.generate.request import AnswerOptions, LoadSpec, Request, SamplingParams
+from llm.generate.request import AnswerOptions, Request, SamplingParams
 from llm.generate.session import Session
-from llm.generate.turns import take_turn
 from llm.gpu.program import ROWS_APART
 
-SPEC = LoadSpec("fake.gguf", "reference", 128)
 SAMPLINGS = [
     SamplingParams(temperature=0.0),
     SamplingParams(temperature=1.5, seed=3),
     SamplingParams(temperature=1.5, top_k=0, seed=4),
     SamplingParams(temperature=0.7, repeat_penalty=1.3, seed=5),
 ]
-
-
-class Table:
-    """Sessions of one model, and what they emit."""
-
-    def __init__(self, model: FakeModel, count: int) -> None:
-        self.model = model
-        library = ModelLibrary(FakeLoader(lambda: model))
-        self.events: list[list[Event]] = [[] for _ in range(count)]
-        self.sessions = [Session(library, events.append) for events in self.events]
-        self.turns = list(self.sessions)  # which a turn puts in another order
-        for session in self.sessions:
-            session.load(SPEC)
-        self.run()
-
-    def ask(self, number: int, prompt: str, sampling: SamplingParams, most: int = 20) -> None:
-        options = AnswerOptions(sampling, max_tokens=most)
-        self.sessions[number].answer(Request(1, prompt, options))
-
-    def turn(self) -> None:
-        take_turn(self.turns, lambda command: command())
-
-    def run(self) -> None:
-        while any(session.has_work for session in self.sessions):
-            self.turn()
-
-    def ends(self) -> list[Ended]:
-        return [event for events in self.events for event in events if isinstance(event, Ended)]
 
 
 def texts(count: int, *, at_once: bool, **options: Any) -> list[str]:
@@ -240,3 +211,43 @@ def test_equals_take_turns() -> None:
     found = first_steps([3, 3, 3], 9)
     assert sorted(found[:3]) == [0, 1, 2]
     assert found == found[:3] * 3
+
+
+@pytest.mark.parametrize("runs_ahead", [2, 3, 8])
+def test_runs_that_follow_each_other_change_nothing(runs_ahead: int) -> None:
+    def said(**options: Any) -> list[tuple[str, str]]:
+        table = Table(FakeModel(**options), 4)
+        for number in range(4):
+            table.ask(number, f"prompt {number % 3}", SAMPLINGS[number % 2], most=5 + 4 * number)
+        table.run()
+        return [(ended.text, ended.reason) for ended in table.ends()]
+
+    assert sorted(said(runs_ahead=runs_ahead)) == sorted(said())
+
+
+def test_an_end_within_runs_that_follow_each_other() -> None:
+    """What is made beyond it harms nobody: the next answer goes on as it would have."""
+    first, second = (Table(FakeModel(runs_ahead=ahead), 2) for ahead in (1, 8))
+    for table in (first, second):
+        table.model._next_scores = ends_after(6, table.model)  # type: ignore[method-assign]
+        for _ in range(2):
+            for number in range(2):
+                table.ask(number, f"prompt {number}", SAMPLINGS[0])
+            table.run()
+    assert [e.text for e in first.ends()] == [e.text for e in second.ends()]
+    assert {e.reason for e in second.ends()} == {"stop"}
+
+
+def ends_after(count: int, model: FakeModel) -> Any:
+    """Scores that end an answer when so many tokens follow a prompt of 10."""
+    scores = model._next_scores
+
+    def found(sequence: int) -> Any:
+        if len(model.kv(sequence)) >= 9 + count:
+            ends = scores(sequence)
+            ends[:] = -100.0
+            ends[END] = 0.0
+            return ends
+        return scores(sequence)
+
+    return found

@@ -198,7 +198,8 @@ class DispatchExecutor:
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         row = one_row(self._kept_logits(), output)
         if k == 0 or k > state.MAX_PICKS:
-            return largest(self._read_floats(row)[0], k, adjustments)
+            self._search.adjuster.adjust(row, [adjustments])
+            return largest(self._read_floats(row)[0], k)
         return self._search.best(row, k, [adjustments])[0]
 
     def candidates_of_rows(
