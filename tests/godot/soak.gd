@@ -77,8 +77,8 @@ func _leave_and_come_back() -> void:
 	root.add_child(_hall)
 
 
-## From the first half of the figures to the second, by the least of each: what Python's collector
-## of garbage comes for later is in some of them, and what leaks in all that follow.
+## From the first half of the figures to the second, by the least of each: what is freed late is in
+## some of them, what is never freed in all that follow.
 func _growth(counted: String) -> int:
 	var values: Array = _figures.map(func(each: Dictionary) -> int: return each[counted])
 	var half: int = values.size() / 2
