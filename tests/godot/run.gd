@@ -1,8 +1,9 @@
 extends SceneTree
 ## Runs the test_* methods of every test_*.gd beside this file, each in a fresh node, and quits.
 ## [codeblock lang=text]
-## godot --path . --script res://tests/godot/run.gd [-- PART_OF_NAME…]
+## godot --path . --script res://tests/godot/run.gd [-- PART_OF_NAME…] [-k PART_OF_NAME]
 ## [/codeblock]
+## Of several parts a name must have one, and that of -k as well.
 ## A test fails by a false claim, by an error in the engine's log that it did not expect, and by
 ## taking too long. The last line is "N passed, N failed".
 
@@ -50,6 +51,11 @@ func _run_file(file: String) -> void:
 
 func _is_wanted(title: String) -> bool:
 	var parts: PackedStringArray = OS.get_cmdline_user_args()
+	var option: int = parts.find("-k")
+	if option >= 0:
+		if option + 1 < parts.size() and not title.contains(parts[option + 1]):
+			return false
+		parts.resize(option)
 	for part: String in parts:
 		if title.contains(part):
 			return true

@@ -1,7 +1,7 @@
 """The groups of `./llm test`: what each needs set up, and how its tests run."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from check import lint, runners
@@ -16,7 +16,8 @@ class Group:
 
     name: str
     prepare: Callable[[], object]
-    run: Callable[[Sequence[str]], runners.Result]
+    run: runners.Runner
+    is_selection: bool = False  # of tests of other groups: runs only where it is named
 
 
 def _prepare_lint() -> None:
@@ -41,13 +42,48 @@ def _prepare_engine() -> None:
         system_packages.ensure([system_packages.XVFB])
 
 
+# What the nodes are to a game, from the text of a prompt to the scenes.
+NODE_PYTHON = ("tests/python/generate", "tests/python/text")
+NODE_GPU = (
+    "tests/gpu/test_hidden.py",
+    "tests/gpu/test_json_answers.py",
+    "tests/gpu/test_llm_*.py",
+    "tests/gpu/test_godot_counted.py",
+    "tests/gpu/test_godot_parts.py",
+    "tests/gpu/test_godot_resources.py",
+)
+NODE_GODOT = ("test_llm_", "test_node_recipes", "_scene test_")
+
 GROUPS = {
     group.name: group
     for group in (
         Group("lint", _prepare_lint, lambda _arguments: lint.run()),
         Group("python", _prepare_python, runners.pytest_in("tests/python")),
         Group("shaders", _prepare_shaders, runners.pytest_in("tests/shaders")),
-        Group("gpu", _prepare_engine, runners.pytest_in_engine),
-        Group("godot", _prepare_engine, runners.nodes_and_commands),
+        Group("gpu", _prepare_engine, runners.pytest_in_engine("tests/gpu")),
+        Group(
+            "godot",
+            _prepare_engine,
+            runners.in_turn(runners.nodes_in_engine(), runners.pytest_in("tests/commands")),
+        ),
+        Group(
+            "node",
+            _prepare_engine,
+            runners.in_turn(
+                runners.pytest_in(*NODE_PYTHON),
+                runners.pytest_in_engine(*NODE_GPU),
+                runners.nodes_in_engine(*NODE_GODOT),
+            ),
+            is_selection=True,
+        ),
     )
 }
+
+
+def chosen(names: Collection[str]) -> list[Group]:
+    """The named groups in their own order; where none is named, each test once."""
+    return [
+        group
+        for group in GROUPS.values()
+        if (group.name in names if names else not group.is_selection)
+    ]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from check.counts import Counts, judge
-from check.groups import GROUPS
+from check.groups import GROUPS, chosen
 from setup.main import exclusive
 from setup.report import say
 
@@ -16,16 +16,16 @@ def main(words: Sequence[str]) -> int:
     if unknown:
         say(f"there is no group '{unknown[0]}'; the groups are {', '.join(GROUPS)}")
         return 2
-    chosen = [group for group in GROUPS.values() if group.name in names or not names]
+    groups = chosen(names)
     with exclusive():
-        for group in chosen:
+        for group in groups:
             group.prepare()
     total = Counts()
     rows: list[str] = []
-    for group in chosen:
+    for group in groups:
         print(f"\n== {group.name}", flush=True)
         started = time.monotonic()
-        counts, complaint = judge(*group.run(extra), may_be_empty=bool(extra) and len(chosen) > 1)
+        counts, complaint = judge(*group.run(extra), may_be_empty=bool(extra) and len(groups) > 1)
         total += counts
         skipped = f", {counts.skipped} skipped" if counts.skipped else ""
         note = f"   {complaint}" if complaint else ""

@@ -14,42 +14,70 @@ from setup.main import prepare_engine
 from setup.paths import ROOT, VENV_PYTHON
 
 LIMIT_S = 900.0  # of one runner; one that hangs has failed
-NO_TESTS = 5  # pytest's exit status
+NO_TESTS = (1, 5)  # exit statuses of tests/godot and of pytest where no test ran
 
 Result = tuple[Counts, int]
 
 
-def pytest_in(folder: str) -> Callable[[Sequence[str]], Result]:
-    """A runner of one folder's tests, outside the engine."""
-    return lambda arguments: _pytest(folder, arguments)
+Runner = Callable[[Sequence[str]], Result]
 
 
-def pytest_in_engine(arguments: Sequence[str]) -> Result:
-    """tests/gpu, by the pytest of the Python that the engine embeds."""
-    words = [str(ROOT / "tests" / "gpu"), *_colour(), *arguments]
-    runner = str(ROOT / "tests" / "gpu" / "run_pytest.py")
-    launcher = Launcher(prepare_engine(), LIMIT_S)
-    return _counted(lambda output: launcher.module(runner, words, headless=False, output=output))
+def pytest_in(*patterns: str) -> Runner:
+    """A runner of the tests of folders and files, outside the engine."""
+    return lambda arguments: _pytest(patterns, arguments)
 
 
-def nodes_and_commands(arguments: Sequence[str]) -> Result:
-    """tests/godot inside the engine, then tests/commands, which start engines themselves.
+def pytest_in_engine(*patterns: str) -> Runner:
+    """As pytest_in(), by the pytest of the Python that the engine embeds."""
 
-    The GDScript runner takes parts of test names; pytest's -k gives it one.
+    def run(arguments: Sequence[str]) -> Result:
+        words = [*found(patterns), *_colour(), *arguments]
+        runner = str(ROOT / "tests" / "gpu" / "run_pytest.py")
+        launcher = Launcher(prepare_engine(), LIMIT_S)
+        return _counted(
+            lambda output: launcher.module(runner, words, headless=False, output=output)
+        )
+
+    return run
+
+
+def nodes_in_engine(*parts: str) -> Runner:
+    """A runner of tests/godot, or of those of its tests whose names have one of the parts.
+
+    Of pytest's arguments it knows -k, with a part of a name.
     """
-    names = [word for option, word in itertools.pairwise(arguments) if option == "-k"]
-    launcher = Launcher(prepare_engine(), LIMIT_S)
-    address = "res://tests/godot/run.gd"
-    nodes, status = _counted(lambda output: launcher.script(address, names, output))
-    commands, commands_status = _pytest("tests/commands", arguments)
-    if names:  # which may be those of one of the two only
-        status = status if nodes.passed + nodes.failed else 0
-        commands_status = 0 if commands_status == NO_TESTS else commands_status
-    return nodes + commands, status or commands_status
+
+    def run(arguments: Sequence[str]) -> Result:
+        names = [word for pair in itertools.pairwise(arguments) if pair[0] == "-k" for word in pair]
+        launcher = Launcher(prepare_engine(), LIMIT_S)
+        address = "res://tests/godot/run.gd"
+        return _counted(lambda output: launcher.script(address, [*parts, *names], output))
+
+    return run
 
 
-def _pytest(folder: str, arguments: Sequence[str]) -> Result:
-    command = [str(VENV_PYTHON), "-m", "pytest", folder, *_colour(), *arguments]
+def in_turn(*runners: Runner) -> Runner:
+    """One after the other. Arguments may leave some of them, not all, without a test."""
+
+    def run(arguments: Sequence[str]) -> Result:
+        total, worst = Counts(), 0
+        for runner in runners:
+            counts, status = runner(arguments)
+            total += counts
+            is_left_out = bool(arguments) and status in NO_TESTS and counts == Counts()
+            worst = worst or (0 if is_left_out else status)
+        return total, worst
+
+    return run
+
+
+def found(patterns: Sequence[str]) -> list[str]:
+    """The paths that patterns name, below the project; one that names nothing stays, and fails."""
+    return [str(path) for name in patterns for path in sorted(ROOT.glob(name)) or [ROOT / name]]
+
+
+def _pytest(patterns: Sequence[str], arguments: Sequence[str]) -> Result:
+    command = [str(VENV_PYTHON), "-m", "pytest", *found(patterns), *_colour(), *arguments]
 
     def start(output: int) -> int:
         try:

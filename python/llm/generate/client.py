@@ -227,8 +227,6 @@ class Client:
 
     def close(self) -> list[Event]:
         """Unloads, and gives the last events, the running request's end included. Usable again."""
-        if not self._connection.is_open:
-            return []
         self.cancel()
         last = list(self.poll())
         if self._storing is not None:

@@ -209,6 +209,14 @@ def test_leaving_the_tree_ends_what_is_on_its_way(path: Path, steps: int) -> Non
     assert told(desk) == [StateSaved()], "once more, without what was computed"
 
 
+def test_leaving_without_a_model_tells_what_was_saved(path: Path) -> None:
+    desk = Desk()
+    save(desk, path)
+    assert desk.client.close() == [StateSaved()]
+    desk.poll()
+    assert told(desk) == [], "once only"
+
+
 def test_a_model_that_does_not_load(path: Path) -> None:
     first = asked("Swords.")
     save(first, path)
