@@ -80,7 +80,7 @@ def _run_rows(model: Model, wants: Sequence[Wanted], runs: int) -> list[Found]:
         found = [[token] for token in choose_tokens(choosers, model, places)]
     for want, tokens in zip(wants, found, strict=True):
         want.sequence.ids += [*want.tokens, *tokens[:-1]]
-    model.pace.note_run(len(wants), (time.perf_counter() - started) / runs)
+    model.pace.note_run(len(wants), (time.perf_counter() - started) / runs, runs)
     return [
         [*tokens, *want.chooser.forced(want.most - len(tokens))]
         for tokens, want in zip(found, wants, strict=True)
@@ -91,7 +91,8 @@ def _timed(want: Wanted, most: int) -> Found:
     started = time.perf_counter()
     found = _found_alone(want, most)
     if not isinstance(found, Exception):
-        want.sequence.model.pace.note_token((time.perf_counter() - started) / len(found))
+        seconds = (time.perf_counter() - started) / len(found)
+        want.sequence.model.pace.note_token(seconds, len(found))
     return found
 
 

@@ -6,6 +6,7 @@ from statistics import median
 from llm.gpu.program import ROW_BUCKETS
 
 RECENT = 5  # times, whose median counts: some are slow, as where kernels are new or a cache grows
+LEAST_OF = 40  # times, of which the least is what the device itself takes
 ENOUGH = 3
 TRIES = 100  # of so many turns one is a run together all the same
 
@@ -16,31 +17,44 @@ class Pace:
     def __init__(self) -> None:
         self._tokens: deque[float] = deque(maxlen=RECENT)  # seconds, of a sequence alone
         self._runs: dict[int, deque[float]] = {}  # seconds of a token for each of so many
-        self._chunks: dict[int, deque[float]] = {}  # seconds of so many rows of a prompt
         self._turns = 0
+        self._least: dict[str, deque[float]] = {}  # seconds, by kind of work
+        self._spent = 0.0
         self.limit: float | None = None  # seconds that a step should take at most
 
-    def note_token(self, seconds: float) -> None:
+    def note_token(self, seconds: float, count: int = 1) -> None:
+        """So many tokens of a sequence alone took so long each."""
         self._tokens.append(seconds)
+        self._spend("token", seconds, count)
 
-    def note_run(self, count: int, seconds: float) -> None:
+    def note_run(self, count: int, seconds: float, runs: int = 1) -> None:
+        """So many runs of so many sequences took so long each."""
         self._runs.setdefault(count, deque(maxlen=RECENT)).append(seconds)
+        self._spend(f"run of {count}", seconds, runs)
 
     def note_chunk(self, rows: int, seconds: float) -> None:
-        self._chunks.setdefault(rows, deque(maxlen=RECENT)).append(seconds)
+        self._spend(f"chunk of {rows}", seconds, 1)
+
+    def take_spent(self) -> float:
+        """Seconds that the device worked since the last call, as far as is known.
+
+        Each kind of work counts with the least time that it took lately: what it takes longer, it
+        waits for a device that draws a frame meanwhile.
+        """
+        spent, self._spent = self._spent, 0.0
+        return spent
 
     def tokens(self, most: int) -> int:
         """How many tokens of a sequence to make at once, up to `most`, within the limit."""
         if self.limit is None or not self._tokens:
             return most if self.limit is None else 1
-        return max(1, min(most, int(self.limit / median(self._tokens))))
+        return max(1, min(most, int(self.limit / min(self._least["token"]))))
 
     def runs(self, count: int, most: int) -> int:
         """How many runs for so many sequences to make at once, up to `most`, within the limit."""
-        known = self._runs.get(count)
-        if self.limit is None or not known:
+        if self.limit is None or count not in self._runs:
             return most if self.limit is None else 1
-        return max(1, min(most, int(self.limit / median(known))))
+        return max(1, min(most, int(self.limit / min(self._least[f"run of {count}"]))))
 
     def rows(self, most: int) -> int:
         """How many rows of a prompt to run at once, up to `most`, within the limit.
@@ -52,11 +66,11 @@ class Pace:
             return most
         fitting = 0
         for rows in (size for size in (*ROW_BUCKETS, most) if size <= most):
-            times = self._chunks.get(rows)
+            times = self._least.get(f"chunk of {rows}")
             if times is None:
-                expected = 2.0 * median(self._chunks[fitting]) if fitting else 0.0
+                expected = 2.0 * min(self._least[f"chunk of {fitting}"]) if fitting else 0.0
                 return rows if expected <= self.limit else fitting
-            if median(times) > self.limit:
+            if min(times) > self.limit:
                 return max(fitting, 1)
             fitting = rows
         return fitting
@@ -70,3 +84,8 @@ class Pace:
             return False
         self._turns += 1
         return self._turns % TRIES != 0
+
+    def _spend(self, kind: str, seconds: float, times: int) -> None:
+        recent = self._least.setdefault(kind, deque(maxlen=LEAST_OF))
+        recent.append(seconds)
+        self._spent += min(recent) * times

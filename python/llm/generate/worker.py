@@ -88,7 +88,9 @@ class Worker:
                 session.model.pace.limit = self._budget.limit
         started = time.perf_counter()
         take_turn(self._sessions, _guarded)
-        self._budget.spend(time.perf_counter() - started)
+        paces = {session.model.pace for session in at_work if session.model is not None}
+        spent = sum(pace.take_spent() for pace in paces)
+        self._budget.spend(min(spent, time.perf_counter() - started))
 
     def _obey_commands(self) -> bool:
         """Runs what was posted, first waiting for it when there is nothing else to do."""

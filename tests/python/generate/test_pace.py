@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm.generate.pace import ENOUGH, RECENT, TRIES, Pace
+from llm.generate.pace import ENOUGH, LEAST_OF, RECENT, TRIES, Pace
 
 
 def a_pace(run: float, count: int = 2) -> Pace:
@@ -82,6 +82,22 @@ def test_rows_grow_into_a_limit(seconds_a_row: float, most: int) -> None:
     larger = [rows for rows in (1, 8, 16, 32, 128, 256, most) if seen[-1] < rows <= most]
     tried = 2 * seen[-1] * seconds_a_row <= 0.2
     assert not larger or not tried or min(larger) * seconds_a_row > 0.2, "no larger one fits"
+
+
+def test_work_counts_with_the_least_that_it_took() -> None:
+    pace = Pace()
+    for seconds in (0.5, 0.1, 3.0, 0.2):  # the device was busy with a frame
+        pace.note_token(seconds, 10)
+    assert pace.take_spent() == pytest.approx(5.0 + 1.0 + 1.0 + 1.0)
+    pace.note_run(4, 2.0, 3)
+    pace.note_chunk(8, 0.25)
+    assert pace.take_spent() == pytest.approx(6.25)
+    assert pace.take_spent() == 0.0
+    for _ in range(LEAST_OF):
+        pace.note_token(0.7)
+    pace.take_spent()
+    pace.note_token(0.9)
+    assert pace.take_spent() == pytest.approx(0.7), "the least is of late"
 
 
 def test_rows_that_turn_out_slow_are_left() -> None:
