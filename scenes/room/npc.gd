@@ -9,8 +9,6 @@ signal failed(problem: String)
 
 ## How it speaks, as an answer to the greeting; base models learn from it how a line looks.
 const GREETING: String = "Traveller: Good evening!"
-## A speaker's name, which the model may write before a line as it hears them.
-const SPEAKER: String = "^\\s*\\w+: *"
 
 ## Who it is, in the second person.
 @export_multiline var character: String = ""
@@ -42,11 +40,14 @@ func _ready() -> void:
 func enter(setting: String, model_path: String) -> void:
 	llm.model_path = model_path
 	llm.system_prompt = "%s %s You answer with one short sentence." % [setting, character]
-	llm.set_chat_history(
-		[
-			{"role": "user", "content": GREETING},
-			{"role": "assistant", "content": first_line},
-		]
+	(
+		llm
+		. set_chat_history(
+			[
+				{"role": "user", "content": GREETING},
+				{"role": "assistant", "content": first_line},
+			]
+		)
 	)
 	_bubble.modulate.a = 0.0
 
@@ -77,7 +78,7 @@ func address_button() -> Button:
 func _on_response_updated(id: int, piece: String) -> void:
 	if id == _request:
 		_line += piece
-		_speech.text = _spoken()
+		_speech.text = _line.strip_edges()
 
 
 func _on_response_ended(id: int, reason: String) -> void:
@@ -85,13 +86,8 @@ func _on_response_ended(id: int, reason: String) -> void:
 		return
 	_request = -1
 	if reason in ["length", "cancelled"]:
-		_speech.text = _spoken() + "…"
+		_speech.text = _line.strip_edges() + "…"
 	if reason == "error":
 		failed.emit(llm.get_last_error())
 	if reason != "cancelled":
-		said.emit(self, _spoken())
-
-
-
-func _spoken() -> String:
-	return RegEx.create_from_string(SPEAKER).sub(_line, "").strip_edges()
+		said.emit(self, _line.strip_edges())

@@ -60,7 +60,10 @@ static func price_list() -> String:
 
 ## What the shopkeeper has to know of this moment, in one line.
 func describe() -> String:
-	return "The customer has %d gold, %s; on the shelf there is %s." % [gold, _listed(bag), _listed(shelf)]
+	return (
+		"The customer has %d gold, %s; on the shelf there is %s."
+		% [gold, _listed(bag), _listed(shelf)]
+	)
 
 
 func _sell(item: String, price: int) -> String:

@@ -11,8 +11,8 @@ const HALF: String = "\\\\u[dD][89abAB][0-9a-fA-F]{2}$"
 ## As much of the text in [param field] as [param json] has by now. The object must be flat: what
 ## looks like the field inside a string is told apart, in another object it is not.
 static func text_of(json: String, field: String) -> String:
-	var found: RegExMatch = (
-		RegEx.create_from_string('"%s"\\s*:\\s*%s' % [field, STRING]).search(json)
+	var found: RegExMatch = RegEx.create_from_string('"%s"\\s*:\\s*%s' % [field, STRING]).search(
+		json
 	)
 	if found == null:
 		return ""

@@ -19,6 +19,7 @@ from llm.errors import printable
 
 _PACKED = "--packed="
 EXECUTORS = ("auto", "reference", "dispatch", "persistent")
+DEMOS = ("shop", "room")
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,11 @@ COMMANDS = {
                 _EXECUTOR,
                 _JSON,
             ),
+        ),
+        Command(
+            "demo",
+            "a game's scene: a shop whose keeper answers in JSON, or a room of four who talk",
+            (Option("scene", "which one", str, required=True, choices=DEMOS), _MODEL),
         ),
         Command(
             "bench",
