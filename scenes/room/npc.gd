@@ -52,7 +52,8 @@ func enter(setting: String, model_path: String) -> void:
 	_bubble.modulate.a = 0.0
 
 
-## Hears [param lines], each with its speaker's name before it, and answers. What it was saying ends.
+## Hears [param lines], each with its speaker's name before it, and answers. What it was saying
+## ends.
 func hear(lines: PackedStringArray) -> void:
 	_line = ""
 	_speech.text = "…"

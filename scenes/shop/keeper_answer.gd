@@ -2,33 +2,26 @@ class_name KeeperAnswer
 extends RefCounted
 ## What the shopkeeper decided, and what she says to it.
 
-## What she may do. To sell and to buy are meant as she sees them.
-const ACTIONS: PackedStringArray = ["none", "show", "sell", "buy", "refuse"]
 ## In the place of an item where the answer is about none.
 const NOTHING: String = "nothing"
-const HIGHEST_PRICE: int = 99
 
-var action: String = "none"
 var item: String = NOTHING
+## none, show, sell, buy or refuse; to sell and to buy are meant as she sees them.
+var action: String = "none"
 ## In gold.
 var price: int = 0
 var say: String = ""
 
 
-## The form of an answer about [param goods]. The decision comes first, so that the words follow it.
-static func schema(goods: PackedStringArray) -> Dictionary:
-	return {
-		"type": "object",
-		"properties":
-		{
-			"action": {"enum": Array(ACTIONS)},
-			"item": {"enum": [NOTHING] + Array(goods)},
-			"price": {"type": "integer", "minimum": 0, "maximum": HIGHEST_PRICE},
-			"say": {"type": "string", "minLength": 4, "maxLength": 140},
-		},
-		"required": ["action", "item", "price", "say"],
-		"additionalProperties": false,
-	}
+## The form of an answer in which all is possible as things stand in [param ledger]. The decision
+## comes first, so that the words follow it.
+static func schema(ledger: Ledger) -> Dictionary:
+	var forms: Array[Dictionary] = [_form(NOTHING, ["none"], 0, 0)]
+	for item: String in Ledger.WORTH:
+		var lowest: int = Ledger.fair_price(item, 0)
+		var highest: int = Ledger.fair_price(item, Ledger.WORTH[item] * 2)
+		forms.append(_form(item, ledger.possible_actions(item), lowest, highest))
+	return {"anyOf": forms}
 
 
 ## The answer that [param json] is, which keeps to [method schema].
@@ -40,3 +33,18 @@ static func parse(json: String) -> KeeperAnswer:
 	answer.price = values["price"]
 	answer.say = values["say"]
 	return answer
+
+
+static func _form(item: String, actions: PackedStringArray, low: int, high: int) -> Dictionary:
+	return {
+		"type": "object",
+		"properties":
+		{
+			"item": {"const": item},
+			"action": {"enum": Array(actions)},
+			"price": {"type": "integer", "minimum": low, "maximum": high},
+			"say": {"type": "string", "minLength": 4, "maxLength": 140},
+		},
+		"required": ["item", "action", "price", "say"],
+		"additionalProperties": false,
+	}

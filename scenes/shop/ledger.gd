@@ -44,6 +44,16 @@ func carry_out(answer: KeeperAnswer) -> String:
 	return ""
 
 
+## What the shopkeeper can do about [param item].
+func possible_actions(item: String) -> PackedStringArray:
+	var actions: PackedStringArray = ["refuse"]
+	if item in shelf:
+		actions.append_array(["show", "sell"])
+	if item in bag:
+		actions.append("buy")
+	return actions
+
+
 ## [param price], or the price nearest to it that is fair for [param item].
 static func fair_price(item: String, price: int) -> int:
 	var worth: int = WORTH.get(item, 0)

@@ -5,7 +5,6 @@ extends Control
 const SUGGESTIONS: PackedStringArray = [
 	"Good morning!",
 	"What is the potion good for?",
-	"I would like a bread.",
 	"Can I have the sword for one gold?",
 ]
 const GREETING: String = "Come in, come in! What can I do for you?"

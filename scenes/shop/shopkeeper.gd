@@ -11,24 +11,26 @@ signal decided(answer: KeeperAnswer)
 signal fell_silent(problem: String)
 
 ## Turns of this visit that she remembers; the examples she has always.
-const MEMORY_TURNS: int = 3
+const MEMORY_TURNS: int = 1
 const CHARACTER: String = """\
 Marta keeps a small shop. She is warm, witty and brief, and knows her prices: %s. \
-To each customer she answers with JSON. "action" is what she does: "sell" gives the customer a \
-thing for gold, "buy" takes a thing of the customer's for gold, "show" is for questions about a \
-thing, "refuse" is for bad offers, "none" is for talk. "item" is the thing or "nothing", "price" \
+To each customer she answers with JSON. "item" is what it is about, or "nothing". "action" is what \
+she does: "sell" gives the customer a thing for gold, "buy" takes a thing of the customer's for \
+gold, "show" is for questions about a thing, "refuse" is for bad offers, "none" is for talk. "price" \
 is in gold, and "say" are her words. She sells only what is on the shelf. %s"""
 ## What a customer says, and the answer: base models learn from these how it goes.
 const EXAMPLES: Array[Array] = [
-	["I will take the rope.", "sell", "rope", "5", "There you are. Mind the knots!"],
-	["How much is the rope?", "show", "rope", "5", "Five gold, and it holds an ox."],
-	["Would you buy my fish?", "buy", "fish", "3", "It smells fresh. Three gold for you."],
-	["How are you today?", "none", "nothing", "0", "Busy as a bee, dear, and happy."],
-	["Give me the shield for one gold!", "refuse", "shield", "24", "One gold? I have to eat, too."],
-	["What is the lantern like?", "show", "lantern", "12", "Bright as noon, and twelve gold."],
-	["I would like to buy a bread.", "sell", "bread", "2", "Still warm from the oven. Enjoy!"],
-	["Do you have a horse?", "none", "nothing", "0", "No horses here, only good things."],
-	["Good evening!", "none", "nothing", "0", "Good evening, dear! What can I do for you?"],
+	["How are you today?", "nothing", "none", "0", "Busy as a bee, dear, and happy."],
+	["I would like to buy the rope.", "rope", "sell", "5", "There you are. Mind the knots!"],
+	["What is the shield like?", "shield", "show", "24", "Oak and iron. It stops an axe."],
+	["Would you buy my fish?", "fish", "buy", "3", "It smells fresh. Three gold for you."],
+	["Good evening!", "nothing", "none", "0", "Good evening, dear! What can I do for you?"],
+	["Can I have the potion for free?", "potion", "refuse", "8", "For free? I have to eat, too."],
+	["I would like to buy the bread.", "bread", "sell", "2", "Still warm from the oven. Enjoy!"],
+	["How much is the lantern?", "lantern", "show", "12", "Twelve gold, and it is bright as noon."],
+	["Do you have a horse?", "nothing", "none", "0", "No horses here. Look at the shelf!"],
+	["Would you buy my ring?", "ring", "buy", "14", "How it shines! Fourteen gold."],
+	["What is your name?", "nothing", "none", "0", "I am Marta. This shop was my mother's."],
 ]
 
 var _examples: Array[Dictionary] = []
@@ -41,9 +43,8 @@ var _request: int = -1
 
 
 func _ready() -> void:
-	llm.json_schema = KeeperAnswer.schema(PackedStringArray(Ledger.WORTH.keys()))
 	for example: Array in EXAMPLES:
-		var form: String = '{"action": "%s", "item": "%s", "price": %s, "say": "%s"}'
+		var form: String = '{"item": "%s", "action": "%s", "price": %s, "say": "%s"}'
 		_examples.append_array(_turn(example[0], form % example.slice(1)))
 	llm.response_updated.connect(_on_response_updated)
 	llm.response_ended.connect(_on_response_ended)
@@ -54,6 +55,7 @@ func listen(text: String, ledger: Ledger) -> void:
 	_question = text
 	_written = ""
 	llm.system_prompt = CHARACTER % [Ledger.price_list(), ledger.describe()]
+	llm.json_schema = KeeperAnswer.schema(ledger)
 	llm.set_chat_history(_examples + _turns)
 	_request = llm.ask(_question)
 

@@ -4,7 +4,9 @@ extends "res://tests/godot/case.gd"
 const SCENE: PackedScene = preload("res://scenes/room/room.tscn")
 const NAMES: PackedStringArray = ["Bera", "Odo", "Lin", "Tam"]
 const LONG: String = "On and on it goes, and on, and on, and it never comes to an end, "
-const LENGTH: int = 900  # characters: over several frames, and within the context
+const LENGTH: int = 600  # characters
+## Milliseconds of each frame: the echo speaks over several.
+const SLOW: float = 3.0
 
 var _room: Room
 var _ends: Dictionary[String, PackedStringArray] = {}  # reasons, by name
@@ -162,6 +164,7 @@ func _open_endless() -> void:
 	for name: String in NAMES:
 		_llm(name).max_tokens = 0
 		_llm(name).regex = ""
+		_llm(name).gpu_ms_per_frame = SLOW
 
 
 func _quiet() -> void:
