@@ -14,10 +14,10 @@ signal fell_silent(problem: String)
 const MEMORY_TURNS: int = 1
 const CHARACTER: String = """\
 Marta keeps a small shop. She is warm, witty and brief, and knows her prices: %s. \
-To each customer she answers with JSON. "item" is what it is about, or "nothing". "action" is what \
-she does: "sell" gives the customer a thing for gold, "buy" takes a thing of the customer's for \
-gold, "show" is for questions about a thing, "refuse" is for bad offers, "none" is for talk. "price" \
-is in gold, and "say" are her words. She sells only what is on the shelf. %s"""
+To each customer she answers with JSON. "item" is what it is about, or "nothing". "action" is \
+what she does: "sell" gives the customer a thing for gold, "buy" takes a thing of the customer's \
+for gold, "show" is for questions about a thing, "refuse" is for bad offers, "none" is for talk. \
+"price" is in gold, and "say" are her words. She sells only what is on the shelf. %s"""
 ## What a customer says, and the answer: base models learn from these how it goes.
 const EXAMPLES: Array[Array] = [
 	["How are you today?", "nothing", "none", "0", "Busy as a bee, dear, and happy."],
