@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the README's picture, docs/images/chat.png: the chat, with answers of the default model.
+"""Makes the README's pictures, docs/images/*.png: the chat and the demos, with the default model.
 
-The engine draws it on a virtual screen where there is none. The answers are greedy, so that only
-the speeds differ from one run to the next.
+The engine draws them on a virtual screen where there is none. The answers are greedy or seeded, so
+that little more than the speeds differs from one run to the next. Arguments name some of the
+pictures: chat, shop, room.
 """
 
 import sys
@@ -19,7 +20,7 @@ def main() -> int:
     with exclusive():
         launcher = Launcher(prepare_engine())
         default_model.ensure()
-    return launcher.script("res://tools/screenshot.gd", (), sys.stdout.fileno())
+    return launcher.script("res://tools/screenshot.gd", sys.argv[1:], sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from commands.conftest import Run
         pytest.param(["chat", "--temperature", "hot"], "'hot' is not a number", id="no number"),
         pytest.param(["chat", "--prompt", ""], "it is empty", id="an empty prompt"),
         pytest.param(["bench", "--tokens", "0"], "1 or more", id="no tokens"),
+        pytest.param(["demo", "castle"], "invalid choice", id="unknown demo"),
         pytest.param(["perplexity"], "--file", id="no file"),
         pytest.param(["info"], "FILE", id="no model"),
         pytest.param(["test", "everything"], "no group 'everything'", id="unknown group"),
@@ -105,6 +106,12 @@ def test_a_wrong_engine_is_named(llm: Run) -> None:
     done = llm("chat", "--prompt", "Hi", GODOT="/no/such/godot")
     assert done.returncode == 1
     assert done.stderr == "llm: GODOT is '/no/such/godot', which is not a program\n"
+
+
+def test_a_demo_without_a_screen(llm: Run) -> None:
+    done = llm("demo", "shop", DISPLAY="", WAYLAND_DISPLAY="")
+    assert done.returncode == 1
+    assert done.stderr == "llm: demo shows a window, and there is no display\n"
 
 
 def test_help_is_no_mistake(llm: Run) -> None:

@@ -55,6 +55,8 @@ def _command(name: str, words: list[str]) -> int:
     if name == "info":
         options = arguments.parse(name, words)
         return _outside_the_engine("llm.commands.info", arguments.forward(name, options))
+    if name == "demo":
+        return _demo(arguments.parse(name, words))
     if name in arguments.COMMANDS:
         return _inside_the_engine(name, arguments.parse(name, words))
     if name == "test":
@@ -80,6 +82,19 @@ def _outside_the_engine(module: str, words: Sequence[str]) -> int:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     sys.stdout.flush()
     os.execve(VENV_PYTHON, [str(VENV_PYTHON), "-m", module, *words], environment)
+
+
+def _demo(options: Namespace) -> int:
+    if not display.has_display(os.environ):
+        raise SetupError("demo shows a window, and there is no display")
+    with exclusive():
+        launcher = Launcher(prepare_engine())
+        if options.model is None:
+            default_model.ensure()
+            options.model = str(DEFAULT_MODEL)
+    scene = f"res://scenes/{options.scene}/{options.scene}.tscn"
+    words = ["--audio-driver", "Dummy", "--no-header", scene, "--", f"--model={options.model}"]
+    return launcher.project(words)
 
 
 def _inside_the_engine(name: str, options: Namespace) -> int:

@@ -21,6 +21,7 @@ from llm.generate.request import ECHO
 _PACKED = "--packed="
 FORMATS = ("--json-schema", "--grammar", "--regex", "--choices")  # of one answer
 EXECUTORS = ("auto", "reference", "dispatch", "persistent")
+DEMOS = ("shop", "room")
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,11 @@ COMMANDS = {
                 _EXECUTOR,
                 _JSON,
             ),
+        ),
+        Command(
+            "demo",
+            "a game's scene: a shop whose keeper answers in JSON, or a room of four who talk",
+            (Option("scene", "which one", str, required=True, choices=DEMOS), _MODEL),
         ),
         Command(
             "bench",

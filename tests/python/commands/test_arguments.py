@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llm.commands.arguments import COMMANDS, forward, pack, parse
+from llm.commands.arguments import COMMANDS, DEMOS, forward, pack, parse
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,8 @@ def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.Monke
         pytest.param("chat", ["--model", ""], "a file name is needed", id="empty file name"),
         pytest.param("bench", ["--positions", "128,"], "'' is not a whole", id="no position"),
         pytest.param("bench", ["--positions", "1,0"], "1 or more", id="a position before any"),
+        pytest.param("demo", [], "scene", id="no scene"),
+        pytest.param("demo", ["castle"], "invalid choice", id="an unknown one"),
         pytest.param("perplexity", [], "--file", id="a file is required"),
         pytest.param("info", [], "FILE", id="here too"),
     ],
@@ -108,6 +110,13 @@ def test_a_mistake_is_one_line_and_status_2(
     assert said.err.count("\n") == 1
     assert said.err.startswith(f"llm {name}: ")
     assert problem in said.err
+
+
+@pytest.mark.parametrize("scene", DEMOS)
+def test_every_demo_has_a_scene(scene: str) -> None:
+    assert parse("demo", [scene]).scene == scene
+    root = Path(__file__).parents[3]
+    assert (root / "scenes" / scene / f"{scene}.tscn").is_file()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
