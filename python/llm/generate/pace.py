@@ -8,6 +8,7 @@ from llm.gpu.program import ROW_BUCKETS
 RECENT = 5  # times, whose median counts: some are slow, as where kernels are new or a cache grows
 LEAST_OF = 40  # times, of which the least is what the device itself takes
 ENOUGH = 3
+ABOUT = 1.5  # times as long is about as long
 TRIES = 100  # of so many turns one is a run together all the same
 
 
@@ -59,19 +60,21 @@ class Pace:
     def rows(self, most: int) -> int:
         """How many rows of a prompt to run at once, up to `most`, within the limit.
 
-        More are tried where twice the time of those known would fit: rows take less each, the
-        more there are.
+        Where one row takes longer than that, as many as take little longer than one. More are tried
+        where twice the time of those known would fit, or where these take about as long as one.
         """
         if self.limit is None:
             return most
-        fitting = 0
+        fitting, of_one = 0, 0.0
         for rows in (size for size in (*ROW_BUCKETS, most) if size <= most):
             times = self._least.get(f"chunk of {rows}")
             if times is None:
-                expected = 2.0 * min(self._least[f"chunk of {fitting}"]) if fitting else 0.0
-                return rows if expected <= self.limit else fitting
-            if min(times) > self.limit:
-                return max(fitting, 1)
+                before = min(self._least[f"chunk of {fitting}"]) if fitting else 0.0
+                is_tried = 2.0 * before <= self.limit or before <= of_one
+                return rows if is_tried else fitting
+            of_one = of_one or ABOUT * min(times)
+            if min(times) > max(self.limit, of_one):
+                return fitting
             fitting = rows
         return fitting
 

@@ -84,6 +84,17 @@ def test_rows_grow_into_a_limit(seconds_a_row: float, most: int) -> None:
     assert not larger or not tried or min(larger) * seconds_a_row > 0.2, "no larger one fits"
 
 
+def test_rows_that_cost_no_more_than_one() -> None:
+    """A GPU whose runs take 3 ms however few rows they have, within 2 ms a frame."""
+    pace = Pace()
+    pace.limit = 0.002
+    seen = []
+    for _ in range(12):
+        seen.append(pace.rows(256))
+        pace.note_chunk(seen[-1], 0.003 + 0.00005 * seen[-1])
+    assert seen == [1, 8, 16, 32, *[16] * 8], "one row takes 3.05 ms, 32 take 4.6"
+
+
 def test_work_counts_with_the_least_that_it_took() -> None:
     pace = Pace()
     for seconds in (0.5, 0.1, 3.0, 0.2):  # the device was busy with a frame
