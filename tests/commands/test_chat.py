@@ -57,7 +57,7 @@ def test_text_alone_on_stdout(llm: Run) -> None:
         (["--regex", "[0-9]{3}"], r"[0-9]{3}"),
         (["--grammar", "animal.gbnf"], r"a (cat|dog)"),
         (["--json-schema", "animal.json"], r'\{"legs": ?\d\}'),
-        (["--json-schema", '{"type": "object", "properties": {}}'], r"\{\}"),
+        (["--json-schema", '{"type": "object", "additionalProperties": false}'], r"\{\}"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
