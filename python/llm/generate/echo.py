@@ -12,20 +12,13 @@ import numpy as np
 from llm.generate.model import Model, require_context
 from llm.generate.request import ECHO
 from llm.generate.saved_state import ModelIdentity
-from llm.gpu.adjustments import Adjustments
+from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
-    FRAME_SECONDS,
     Batch,
-    Candidates,
     Floats,
-    decode_by_runs,
-    decode_rows_by_runs,
-    draw_on_host,
-    largest,
 )
-from llm.gpu.sampler import Draw, Sampler
 from llm.models.pooling import MEAN
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
@@ -107,13 +100,11 @@ class EchoTokenizer(Tokenizer):
         return [THINK, *self.encode(thought), THOUGHT, *self.encode(answer)]
 
 
-class EchoExecutor:
+class EchoExecutor(HostLogits):
     """See `Executor`. What comes next follows from the tokens of a sequence alone."""
 
     name = NAME
     device = "CPU"
-    ahead = runs_ahead = 1
-    submit_seconds = FRAME_SECONDS
     rows_a_run = CHUNK_ROWS
 
     def __init__(self, reply: Sequence[int] | None, context: int) -> None:
@@ -157,36 +148,6 @@ class EchoExecutor:
         self._logits = np.full((len(batch.outputs), len(TOKENS)), OTHERS, np.float32)  # (O, V)
         for output, row in enumerate(batch.outputs):
             self._logits[output, self._next(sequences[row], batch.positions[row] + 1)] = 0.0
-
-    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
-        if adjustments is not None:
-            self._logits[output] = adjustments.apply(self._logits[output])
-        return largest(self._logits[output], k)
-
-    def candidates_of_rows(
-        self, k: int, adjustments: Sequence[Adjustments | None]
-    ) -> list[Candidates]:
-        return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
-
-    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
-        return draw_on_host(self, draws)
-
-    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
-        return decode_rows_by_runs(self, batch, draws, count)
-
-    def decode(
-        self,
-        token: int,
-        position: int,
-        count: int,
-        sampler: Sampler,
-        stops: Collection[int],
-        sequence: int = 0,
-    ) -> list[int]:
-        return decode_by_runs(self, token, position, count, sampler, stops, sequence)
-
-    def logits(self, outputs: int) -> Floats:
-        return self._logits[:outputs]
 
     def hidden(self, rows: int) -> Floats:
         """One place for each token, so that texts of the same bytes are near each other."""

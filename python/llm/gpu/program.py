@@ -159,8 +159,18 @@ class Executor(Protocol):
         """Frees everything; twice is harmless."""
 
 
+class Runner(Protocol):
+    """What runs and finds candidates: see `Executor`."""
+
+    def run(self, batch: Batch) -> None: ...
+
+    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates: ...
+
+    def draw(self, draws: Sequence[Draw]) -> list[int | None]: ...
+
+
 def decode_by_runs(
-    executor: Executor,
+    executor: Runner,
     token: int,
     position: int,
     count: int,
@@ -179,7 +189,7 @@ def decode_by_runs(
     return found
 
 
-def draw_on_host(executor: Executor, draws: Sequence[Draw]) -> list[int | None]:
+def draw_on_host(executor: Runner, draws: Sequence[Draw]) -> list[int | None]:
     """`Executor.draw` from candidates."""
     found: list[int | None] = []
     for output, draw in enumerate(draws):
@@ -191,7 +201,7 @@ def draw_on_host(executor: Executor, draws: Sequence[Draw]) -> list[int | None]:
 
 
 def decode_rows_by_runs(
-    executor: Executor, batch: Batch, draws: Sequence[Draw], count: int
+    executor: Runner, batch: Batch, draws: Sequence[Draw], count: int
 ) -> list[list[int]]:
     """`Executor.decode_rows` in runs of their own."""
     found: list[list[int]] = [[] for _ in draws]

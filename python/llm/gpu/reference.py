@@ -6,7 +6,7 @@ RenderingDevice. Weights are expanded to float32 in RAM once, when the model loa
 
 import math
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
-from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.memory import require_ram
+from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import (
     PAGE_CELLS,
     Activation,
@@ -37,19 +37,12 @@ from llm.gpu.operations import (
 )
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
-    FRAME_SECONDS,
     Batch,
-    Candidates,
     Floats,
     Ids,
     Program,
     bucket,
-    decode_by_runs,
-    decode_rows_by_runs,
-    draw_on_host,
-    largest,
 )
-from llm.gpu.sampler import Draw, Sampler
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
@@ -58,13 +51,11 @@ GELU_SCALE = math.sqrt(2.0 / math.pi)
 GELU_CUBIC = 0.044715
 
 
-class ReferenceExecutor:
+class ReferenceExecutor(HostLogits):
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "reference"
     device = "CPU (numpy)"
-    ahead = runs_ahead = 1
-    submit_seconds = FRAME_SECONDS
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
         self._program = program
@@ -145,36 +136,6 @@ class ReferenceExecutor:
         if tape.logits is not None:
             self._logits = self._view(tape.logits, outputs).copy()
         self._hidden = None if tape.hidden is None else self._view(tape.hidden).copy()
-
-    def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
-        if adjustments is not None:
-            self._logits[output] = adjustments.apply(self._logits[output])
-        return largest(self._logits[output], k)
-
-    def candidates_of_rows(
-        self, k: int, adjustments: Sequence[Adjustments | None]
-    ) -> list[Candidates]:
-        return [self.candidates(output, k, found) for output, found in enumerate(adjustments)]
-
-    def draw(self, draws: Sequence[Draw]) -> list[int | None]:
-        return draw_on_host(self, draws)
-
-    def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
-        return decode_rows_by_runs(self, batch, draws, count)
-
-    def decode(
-        self,
-        token: int,
-        position: int,
-        count: int,
-        sampler: Sampler,
-        stops: Collection[int],
-        sequence: int = 0,
-    ) -> list[int]:
-        return decode_by_runs(self, token, position, count, sampler, stops, sequence)
-
-    def logits(self, outputs: int) -> Floats:
-        return self._logits[:outputs]
 
     def hidden(self, rows: int) -> Floats:
         if self._hidden is None:
