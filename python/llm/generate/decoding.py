@@ -9,7 +9,7 @@ from llm.errors import LLMError
 from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
 from llm.generate.sampling import choose_tokens
-from llm.generate.sequence import CachedSequence
+from llm.generate.sequence import CachedSequence, common
 from llm.gpu.program import ROWS_APART, until_stop
 
 Found = list[int] | Exception  # tokens, or why there are none
@@ -107,7 +107,8 @@ def _alone(want: Wanted, most: int) -> list[int]:
     sequence, chooser = want.sequence, want.chooser
     model = sequence.model
     most = min(most, want.most)
-    if chooser.looks_at_format_only and most > 1:
+    # tokens that were forced run in one chunk, with the logits that follow them
+    if chooser.looks_at_format_only and most > 1 and len(want.tokens) == 1:
         return _made_ahead(want, min(most, chooser.ahead))
     if chooser.looks_back:
         _run(sequence, want.tokens, want_logits=True)
@@ -122,19 +123,18 @@ def _made_ahead(want: Wanted, count: int) -> list[int]:
     """As many of tokens made without the format as it lets come, and one that it lets."""
     sequence, chooser = want.sequence, want.chooser
     model = sequence.model
-    _run(sequence, want.tokens[:-1], want_logits=False)
+    [before] = want.tokens
     held = len(sequence)
-    found = sequence.decode(want.tokens[-1], count, chooser.sampler, model.tokenizer.end_ids)
-    taken, are_forced = chooser.take_allowed(found)
-    chooser.note_ahead(len(taken), count)
+    found = sequence.decode(before, count, chooser.sampler, model.tokenizer.end_ids)
+    taken, are_forced = chooser.take_allowed(found, want.most)
+    same = common(taken, found)
+    chooser.note_ahead(same, count)
     if len(taken) == len(found) and not are_forced:
         return [*taken, *chooser.forced(want.most - len(taken))]
-    same = sum(1 for one, other in zip(taken, found, strict=False) if one == other)
     sequence.keep(held + same)
     if are_forced or (taken and chooser.is_complete):
         return taken
-    last = found[same - 1] if same else want.tokens[-1]
-    sequence.forward([last], want_logits=True)
+    sequence.forward([found[same - 1] if same else before], want_logits=True)
     token = chooser.choose(model, len(sequence))
     return [*taken, token, *chooser.forced(want.most - len(taken) - 1)]
 

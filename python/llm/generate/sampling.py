@@ -105,12 +105,12 @@ class Chooser:
         """So many of the tokens made ahead could be taken: as many more may be next time."""
         self.ahead = min(2 * made, MOST_AHEAD) if taken >= made else max(2, taken + 1)
 
-    def take_allowed(self, tokens: Sequence[int]) -> tuple[list[int], bool]:
+    def take_allowed(self, tokens: Sequence[int], most: int) -> tuple[list[int], bool]:
         """Those of tokens made ahead that may come, which count as chosen, up to where others are
-        forced; and whether these follow them, as chosen too."""
+        forced; and whether these follow them, as chosen too. All are `most`, at most."""
         taken: list[int] = []
         for token in tokens:
-            forced = self.forced(len(tokens) - len(taken))
+            forced = self.forced(most - len(taken))
             if forced:
                 return taken + forced, True
             if not self.allows(token):

@@ -133,3 +133,14 @@ def test_formats_side_by_side(count: int, takes_turns: bool) -> None:
     alone = [texts(FakeModel(context_length=256), [number])[0] for number in range(count)]
     together = FakeModel(context_length=256, ahead=8, runs_ahead=4, takes_turns=takes_turns)
     assert texts(together, list(range(count))) == alone
+
+
+def test_what_is_forced_in_place_of_what_was_made() -> None:
+    """Some of what was made stands at the same places all the same; none of it is kept."""
+    format = AnswerFormat(REGEX, "[ab][cd]XefgY[pq][pq]")
+    model = FakeModel([*b"a", *b"czef", *b"p", *b"qz"], ahead=8)
+    seat = seat_at(model)
+    _, ended = run(seat, raw("Q", format=format))
+    assert (ended.text, ended.reason) == ("acXefgYpq", "stop")
+    assert seat._sequence.ids == [BOS, *b"QacXefgYp"]
+    assert model.cells[seat._sequence._pages[0], :10].tolist() == seat._sequence.ids
