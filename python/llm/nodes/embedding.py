@@ -10,8 +10,6 @@ from typing import Any
 import godot
 from godot import (
     ENUM,
-    FILE,
-    RANGE,
     BoundSignal,
     Node,
     PackedFloat32Array,
@@ -23,14 +21,15 @@ from godot import (
 from llm.errors import RequestError
 from llm.generate.client import new_request_id
 from llm.generate.embedding_client import EmbeddingClient
-from llm.generate.events import Embedded, Ended, Event, Loaded, LoadFailed, LoadProgressed
-from llm.generate.request import AUTO, EmbeddingRequest, LoadSpec
+from llm.generate.events import Embedded, Ended, Event
+from llm.generate.request import AUTO, EmbeddingRequest
 from llm.nodes.awaited import AwaitedResults
-from llm.nodes.shared_worker import shared_worker, spec_of
+from llm.nodes.model_user import ModelUser
+from llm.nodes.shared_worker import shared_worker
 
 
 @exposed
-class LLMEmbedding(Node):
+class LLMEmbedding(ModelUser, Node):
     """Makes vectors of texts; the more alike two texts are, the more alike are their vectors.
 
     Set [member model_path], connect [signal embedding_finished] and call [method embed]; or await
@@ -47,23 +46,6 @@ class LLMEmbedding(Node):
     must be inside the tree; leaving it cancels what waits. In the editor it loads nothing.
     """
 
-    model_path = export(
-        str,
-        default="",
-        hint=FILE,
-        hint_string="*.gguf",
-        doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
-        "the next [method start_worker] or request, and cancels those that wait.",
-    )
-    context_length = export(
-        int,
-        default=4096,
-        hint=RANGE,
-        hint_string="16,131072,1,or_greater",
-        doc="How many tokens a text may have; a longer one is an error. Cut to what the model was "
-        "made for. A node that asks for more than the others of its file loads the file again. "
-        "Taken up like [member model_path].",
-    )
     pooling = export(
         str,
         default=AUTO,
@@ -72,23 +54,6 @@ class LLMEmbedding(Node):
         doc="How the vectors of a text's tokens become one: their mean, the first or the last; or "
         "as the model file says, and the mean where it says nothing (auto).",
     )
-    executor = export(
-        str,
-        default="auto",
-        hint=ENUM,
-        hint_string="auto,reference,dispatch,persistent",
-        doc="What runs the model, as [member LLM.executor]. Taken up like [member model_path].",
-    )
-
-    worker_started = signal(
-        doc="The model is loaded; or was, when [method start_worker] was called."
-    )
-    worker_failed = signal(
-        error=str,
-        doc="The model did not load. Requests that waited for it fail. The next "
-        "[method start_worker] or request tries again.",
-    )
-    load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
     embedding_finished = signal(
         id=int,
         vector=PackedFloat32Array,
@@ -107,25 +72,13 @@ class LLMEmbedding(Node):
         "left the tree or took another model.",
     )
 
-    _last_error: str = ""
     _source: str = ""
-    _is_leaving: bool = False
 
     def __init__(self) -> None:
         self._client = EmbeddingClient(shared_worker)
         self._awaited = AwaitedResults()
         self._batches: set[int] = set()  # those of the requests that have several texts
         self._refused_id = 0  # the latest request that was not accepted
-
-    def start_worker(self) -> None:
-        """Loads the model ahead of the first request, and says [signal worker_started] or
-        [signal worker_failed]. Loaded with the same settings already, it only says so."""
-        try:
-            self._check_place()
-            self._client.load(self._load_spec())
-        except RequestError as problem:
-            self._note_error(str(problem))
-            self.call_deferred("emit_signal", "worker_failed", str(problem))
 
     def embed(self, text: str) -> int:
         """Has a vector made of a text. Gives the request's id, which
@@ -169,22 +122,13 @@ class LLMEmbedding(Node):
         nothing of one another. Empty before the first."""
         return self._source
 
-    def get_last_error(self) -> str:
-        """Why the latest load or request failed, in one line; empty when none has."""
-        return self._last_error
-
     def _process(self, delta: float) -> None:
         self._awaited.begin_frame()
         for event in self._client.poll():
             self._tell(event)
 
-    def _enter_tree(self) -> None:
-        self._is_leaving = False
-
-    def _exit_tree(self) -> None:
-        self._is_leaving = True  # to the engine it is still inside the tree
-        for event in self._client.close():
-            self._tell(event)
+    def _worker_side(self) -> EmbeddingClient:
+        return self._client
 
     def _request(self, texts: tuple[str, ...], *, is_batch: bool) -> int:
         request_id = new_request_id()
@@ -208,18 +152,13 @@ class LLMEmbedding(Node):
 
     def _tell(self, event: Event) -> None:
         match event:
-            case LoadProgressed(fraction):
-                self.load_progress.emit(fraction)
-            case Loaded():
-                self.worker_started.emit()
-            case LoadFailed(error, details):
-                self._note_error(error, details)
-                self.worker_failed.emit(error)
             case Embedded(request_id, vectors, source):
                 self._source = source
                 self._tell_vectors(request_id, [PackedFloat32Array(vector) for vector in vectors])
             case Ended(request_id):
                 self._tell_failure(event, request_id in self._batches)
+            case _:
+                super()._tell(event)
 
     def _tell_vectors(self, request_id: int, vectors: list[Any]) -> None:
         if request_id in self._batches:
@@ -238,14 +177,3 @@ class LLMEmbedding(Node):
         self._last_error = event.error or "the request was cancelled"
         self.embedding_failed.emit(event.id, self._last_error)
         self._awaited.tell(event.id, [] if is_batch else PackedFloat32Array())
-
-    def _note_error(self, error: str, details: str = "") -> None:
-        self._last_error = error
-        godot.log_error(f"{error}\n{details}".rstrip())
-
-    def _check_place(self) -> None:
-        if not self.is_inside_tree() or self._is_leaving:
-            raise RequestError("the node is not inside the tree; add it first")
-
-    def _load_spec(self) -> LoadSpec:
-        return spec_of(self.model_path, self.executor, self.context_length)

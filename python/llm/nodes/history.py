@@ -4,10 +4,10 @@ from typing import Any
 
 from godot import ProjectSettings, signal
 from llm.errors import LLMError, RequestError
-from llm.nodes.part import NodePart
+from llm.nodes.conversing import Conversing
 
 
-class History(NodePart):
+class History(Conversing):
     history_truncated = signal(
         dropped=int,
         doc="The conversation did not fit: so many of its oldest messages were left out.",

@@ -6,16 +6,10 @@ It decides nothing about inference and waits for nothing: see `llm.generate`.
 from collections.abc import Callable
 from typing import Any
 
-import godot
 from godot import (
-    ENUM,
-    FILE,
-    MULTILINE_TEXT,
-    RANGE,
     BoundSignal,
     Engine,
     Node,
-    export,
     exposed,
     signal,
 )
@@ -27,9 +21,6 @@ from llm.generate.events import (
     GIVEN_UP,
     Ended,
     Event,
-    Loaded,
-    LoadFailed,
-    LoadProgressed,
     StateLoaded,
     StateSaved,
     ToolsCalled,
@@ -41,14 +32,16 @@ from llm.generate.tools import Tool
 from llm.nodes.answer_settings import AnswerSettings
 from llm.nodes.awaited import AwaitedResults
 from llm.nodes.history import History
-from llm.nodes.shared_worker import shared_worker, spec_of
+from llm.nodes.model_user import ModelUser
+from llm.nodes.request_settings import RequestSettings
+from llm.nodes.shared_worker import shared_worker
 from llm.nodes.stats import stats_of, told_tokens
 from llm.nodes.tool_calling import ToolCalling
 from llm.nodes.toolbox import Toolbox
 
 
 @exposed
-class LLM(AnswerSettings, ToolCalling, History, Node):
+class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, Node):
     """Runs a language model inside the game and answers prompts.
 
     Set [member model_path], connect [signal response_updated] and [signal response_ended], and call
@@ -64,94 +57,6 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
     it; the history stays. In the editor it is only a placeholder, and loads nothing.
     """
 
-    model_path = export(
-        str,
-        default="",
-        hint=FILE,
-        hint_string="*.gguf",
-        doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
-        "the next [method start_worker] or request. For tests of a game there is a model without a "
-        "file, which loads at once and needs no GPU: [code]echo:[/code] answers with the text of "
-        "the question, [code]echo:Who goes there?[/code] with what follows the colon; of "
-        "[code]echo:<think>A friend?</think>Pass.[/code] it thinks what stands in the block.",
-    )
-    system_prompt = export(
-        str,
-        default="",
-        hint=MULTILINE_TEXT,
-        doc="Tells the model who it is, ahead of every conversation. It is no part of the history; "
-        "a history that begins with a message of role system replaces it.",
-    )
-    context_length = export(
-        int,
-        default=4096,
-        hint=RANGE,
-        hint_string="16,131072,1,or_greater",
-        doc="How many tokens the conversation and the answer may have together. More costs memory. "
-        "Cut to what the model was made for. A node that asks for more than the others of its file "
-        "loads the file again. Taken up like [member model_path].",
-    )
-    context_policy = export(
-        str,
-        default="truncate",
-        hint=ENUM,
-        hint_string="truncate,error,stop",
-        doc="What happens where a conversation no longer fits [member context_length]: its oldest "
-        "turns are left out, the system prompt stays (truncate, see [signal history_truncated]); "
-        "the request ends with reason error, or with reason length (stop). A raw prompt that does "
-        "not fit is an error, or stops.",
-    )
-    busy_policy = export(
-        str,
-        default="reject",
-        hint=ENUM,
-        hint_string="reject,queue,replace",
-        doc="What happens to a request that comes while another runs: it ends at once with reason "
-        "error (reject), waits until that one has ended (queue), or stops that one (replace).",
-    )
-    allow_thinking = export(
-        bool,
-        default=True,
-        doc="Whether a model that reasons does so before it answers, see "
-        "[signal reasoning_updated]. Without it, it answers at once.",
-    )
-    priority = export(
-        int,
-        default=0,
-        hint=RANGE,
-        hint_string="-10,10,1,or_less,or_greater",
-        doc="Where several nodes wait for their prompts to be read, the one with the highest "
-        "priority comes first; who waits for long comes all the same. Once they answer, they do so "
-        "side by side.",
-    )
-    gpu_ms_per_frame = export(
-        float,
-        default=0.0,
-        hint=RANGE,
-        hint_string="0,16,0.1,or_greater",
-        doc="How many milliseconds of the GPU's time answers may take in each frame, so that the "
-        "game keeps its frame rate; 0 is no limit. Where several nodes answer, the lowest that is "
-        "set counts for all. A token that takes longer than that is paid by the frames after it.",
-    )
-    executor = export(
-        str,
-        default="auto",
-        hint=ENUM,
-        hint_string="auto,reference,dispatch,persistent",
-        doc="What runs the model: the CPU (reference), the GPU an operation at a time (dispatch), "
-        "the GPU whole tokens at a time (persistent), or what is quickest here (auto). Taken up "
-        "like [member model_path].",
-    )
-
-    worker_started = signal(
-        doc="The model is loaded; or was, when [method start_worker] was called."
-    )
-    worker_failed = signal(
-        error=str,
-        doc="The model did not load. Requests that waited for it end with reason error. The next "
-        "[method start_worker] or request tries again.",
-    )
-    load_progress = signal(fraction=float, doc="How much of the model is loaded, from 0 to 1.")
     reasoning_updated = signal(
         id=int,
         text=str,
@@ -176,25 +81,12 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
     )
 
     _client: Client | None = None
-    _last_error: str = ""
     _end_reason: str = ""
-    _is_leaving: bool = False
 
     def __init__(self) -> None:
         self._awaited = AwaitedResults()
         self._toolbox = Toolbox()
         self._refused_id = 0  # the latest request that was not accepted
-
-    def start_worker(self) -> None:
-        """Loads the model ahead of the first request, and says [signal worker_started] or
-        [signal worker_failed]. Loaded with the same settings already, it only says so. Another
-        model is replaced; an answer that it was giving is cancelled."""
-        try:
-            self._check_place()
-            self._conversing().load(self._load_spec())
-        except RequestError as problem:
-            self._note_error(str(problem))
-            self.call_deferred("emit_signal", "worker_failed", str(problem))
 
     def ask(self, text: str, role: str = "user") -> int:
         """Says something in the conversation and has it answered. Gives the request's id.
@@ -263,10 +155,6 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
         """How the latest request ended, as [signal response_ended] told; empty before the first."""
         return self._end_reason
 
-    def get_last_error(self) -> str:
-        """Why the latest load or request failed, in one line; empty when none has."""
-        return self._last_error
-
     def get_stats(self) -> dict[str, Any]:
         """The loaded model and the running or latest answer, for a status bar.
 
@@ -284,15 +172,6 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
         if self._client is not None:
             self._client.begin_frame(Engine.get_process_frames())
             for event in self._client.poll():
-                self._tell(event)
-
-    def _enter_tree(self) -> None:
-        self._is_leaving = False
-
-    def _exit_tree(self) -> None:
-        self._is_leaving = True  # to the engine it is still inside the tree
-        if self._client is not None:
-            for event in self._client.close():
                 self._tell(event)
 
     def _request(self, make: Callable[[int, LoadSpec], Asked] | None) -> int:
@@ -321,13 +200,6 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
 
     def _tell(self, event: Event) -> None:
         match event:
-            case LoadProgressed(fraction):
-                self.load_progress.emit(fraction)
-            case Loaded():
-                self.worker_started.emit()
-            case LoadFailed(error, details):
-                self._note_error(error, details)
-                self.worker_failed.emit(error)
             case StateSaved(error, details):
                 self._note_unless_known(error, details)
                 self.state_saved.emit(error)
@@ -350,10 +222,8 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
                 self._end_reason = reason
                 self.response_ended.emit(request_id, reason)
                 self._awaited.tell(request_id, text)
-
-    def _note_error(self, error: str, details: str = "") -> None:
-        self._last_error = error
-        godot.log_error(f"{error}\n{details}".rstrip())
+            case _:
+                super()._tell(event)
 
     def _note_unless_known(self, error: str, details: str) -> None:
         """A load that failed has said so already; what was given up is no error."""
@@ -365,12 +235,8 @@ class LLM(AnswerSettings, ToolCalling, History, Node):
             self._client = Client(shared_worker)
         return self._client
 
-    def _check_place(self) -> None:
-        if not self.is_inside_tree() or self._is_leaving:
-            raise RequestError("the node is not inside the tree; add it first")
-
-    def _load_spec(self) -> LoadSpec:
-        return spec_of(self.model_path, self.executor, self.context_length)
+    def _worker_side(self) -> Client:
+        return self._conversing()
 
     def _answer_options(self, tools: tuple[Tool, ...] | None = None) -> AnswerOptions:
         """`tools` in the place of the node's own."""

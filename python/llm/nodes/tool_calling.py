@@ -8,11 +8,11 @@ from godot import RANGE, Callable, export, signal
 from llm.errors import RequestError
 from llm.generate.events import ToolsCalled
 from llm.generate.tools import Tool, result_text, tool_named
-from llm.nodes.part import NodePart
+from llm.nodes.conversing import Conversing
 from llm.nodes.toolbox import Method, Toolbox, method_tool
 
 
-class ToolCalling(NodePart):
+class ToolCalling(Conversing):
     max_tool_rounds = export(
         int,
         default=8,
