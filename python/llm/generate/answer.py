@@ -123,8 +123,11 @@ class Answer:
         limit = self._token_limit(len(prompt))
         first_token_at = 0.0
         generated = 0
-        token = chooser.choose(self._model, len(prompt))
-        made = deque(chooser.forced(limit - 1))  # tokens that are to come
+        made = deque(chooser.forced(limit))  # tokens that are to come
+        if not made:
+            made.append(chooser.choose(self._model, len(prompt)))
+            made.extend(chooser.forced(limit - 1))
+        token = made.popleft()
         said = list(prompt)
         while True:
             now = time.perf_counter()

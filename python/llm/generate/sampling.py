@@ -148,7 +148,7 @@ class Chooser:
 
     def forced(self, most: int) -> list[int]:
         """Tokens that follow the chosen one, as nothing else may; they count as chosen."""
-        if self.matcher is None or self.is_free:
+        if self.matcher is None or self.is_free or self.openers:
             return []
         found = self.matcher.forced()[: max(most, 0)]
         for token in found:
