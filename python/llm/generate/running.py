@@ -26,12 +26,8 @@ class Running:
         if asked.question is not None:
             self.messages.append({"role": asked.role, "content": asked.question})
         self._rounds = 0
-        self._results: list[str | None] = []  # of the tools that are being called
-
-    @property
-    def is_calling(self) -> bool:
-        """Whether tools are at work, and not the model."""
-        return bool(self._results)
+        self._names: list[str] = []  # of the tools that are being called
+        self._results: list[str | None] = []  # of these, as they come
 
     @property
     def rounds_left(self) -> int:
@@ -52,7 +48,6 @@ class Running:
     def begin_round(self, event: Ended) -> None:
         """The model has called tools, whose results are awaited; faulty calls have theirs."""
         self._rounds += 1
-        self._round_text = self._reasoning = ""
         self._round_text = self._reasoning = ""
         self.messages.append(_said(event))
         self._names = [call.name for call in event.calls] + [""] * len(event.faults)
