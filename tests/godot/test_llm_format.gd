@@ -64,6 +64,8 @@ func test_json_that_is_none() -> void:
 	expect_error("parse_json")
 	check_equal(LLM.parse_json("{"), null, "what is no JSON")
 	check_equal(LLM.parse_json('{"a": [1, 2.5]}'), {"a": [1, 2.5]}, "what is")
+	check_equal(LLM.parse_json("9223372036854775807"), 9223372036854775807, "the largest int")
+	check_equal(LLM.parse_json("9223372036854775808"), 9223372036854775808.0, "one more")
 
 
 func test_probabilities_of_tokens() -> void:

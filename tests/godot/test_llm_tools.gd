@@ -86,6 +86,25 @@ func test_mistakes_of_the_model_go_back_to_it() -> void:
 	check_equal(_calls, [], "nothing was called")
 
 
+func test_numbers_that_are_too_large() -> void:
+	var llm: Node = _make_echo()
+	var schema: Dictionary = {"type": "object", "properties": {"a": {}}}
+	llm.add_tool_with_schema(func(a: Variant) -> void: _calls.append([a]), "take", "", schema)
+	await llm.ask_async(CALL % ["take", '{"a": 123456789012345678901234567890}'])
+	check_equal(_calls, [[1.2345678901234568e29]], "as a float")
+	check_equal(llm.get_end_reason(), "stop", "the reason")
+
+
+func test_a_call_that_cannot_be_made() -> void:
+	var llm: Node = _make_echo()
+	var gone: Node = Node.new()
+	var schema: Dictionary = {"type": "object", "properties": {}}
+	llm.add_tool_with_schema(gone.get_child_count, "count", "", schema)
+	gone.free()
+	var reply: String = await llm.ask_async(CALL % ["count", "{}"])
+	check(reply.contains("error: count is not there any more"), "it is told: " + reply)
+
+
 func test_rounds_have_an_end() -> void:
 	var llm: Node = _make_echo({"max_tool_rounds": 2})
 	llm.model_path = "echo:" + CALL % ["again", "{}"]

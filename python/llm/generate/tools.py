@@ -110,7 +110,7 @@ def _fit_type(value: Any, kind: Any, schema: Mapping[str, Any], what: str) -> An
         number = _number(value)
         if number is not None and kind == "number":
             return float(number)
-        if number is not None and number == int(number):
+        if number is not None and number == int(number) and -(2**63) <= number < 2**63:
             return int(number)
     if kind == "array" and isinstance(value, list):
         items = schema.get("items", {})

@@ -9,6 +9,7 @@ from llm.errors import RequestError
 from llm.generate.request import SamplingParams
 from llm.nodes.sampling import LLMSampling
 from llm.text.answer_format import GBNF, REGEX, AnswerFormat
+from llm.text.json_values import held
 
 
 class AnswerSettings:
@@ -126,8 +127,8 @@ class AnswerSettings:
         """The value of a JSON text, such as an answer; null where it is none. Unlike
         [method JSON.parse_string] it leaves whole numbers ints."""
         try:
-            return json.loads(text)
-        except ValueError as problem:
+            return held(json.loads(text))
+        except (ValueError, RecursionError) as problem:
             godot.log_error(f"LLM.parse_json: {problem}")
             return None
 

@@ -86,9 +86,13 @@ class ToolCalling(Conversing):
                 tool = tool_named(self._toolbox.tools, call.name)
                 arguments = tool.arguments(call.arguments)
                 self._toolbox.call(tool.name, arguments, partial(_give_value, give))
-            except RequestError as problem:
-                self.tool_failed.emit(event.id, call.name, str(problem))
-                give(f"error: {problem}")
+            except Exception as problem:  # whatever it is, the model waits for a result
+                error = str(problem)
+                if not isinstance(problem, RequestError):
+                    error = f"{call.name}: {type(problem).__name__}: {problem}"
+                    self._note_error(error)
+                give(f"error: {error}")
+                self.tool_failed.emit(event.id, call.name, error)
 
 
 def _give_value(give: Function[[str], None], value: Any = None) -> None:

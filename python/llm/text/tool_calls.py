@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from llm.text.json_values import held
 from llm.text.literals import LiteralReader
 from llm.text.surrogates import values_without_surrogates, without_surrogates
 
@@ -51,7 +52,7 @@ def read_calls(body: str, raw: str) -> list[ToolCall]:
     if not found:
         _refuse("it names no tool")
     return [
-        ToolCall(without_surrogates(name), values_without_surrogates(arguments), raw)
+        ToolCall(without_surrogates(name), held(values_without_surrogates(arguments)), raw)
         for name, arguments in found
     ]
 
@@ -59,7 +60,7 @@ def read_calls(body: str, raw: str) -> list[ToolCall]:
 def read_arguments(text: str) -> dict[str, Any]:
     """The arguments of a call whose tool is named elsewhere; raises as `read_calls`."""
     try:
-        arguments: dict[str, Any] = values_without_surrogates(_arguments(text))
+        arguments: dict[str, Any] = held(values_without_surrogates(_arguments(text)))
     except RecursionError:
         _refuse("its arguments are nested too deep")
     return arguments

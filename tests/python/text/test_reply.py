@@ -307,7 +307,7 @@ def test_without_tools_a_call_is_text():
 
 NAMES = st.from_regex(r"[A-Za-z_]{1,4}\w{0,4}", fullmatch=True)
 VALUES = st.one_of(
-    st.integers(-(2**70), 2**70),
+    st.integers(-(2**63), 2**63 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
     st.booleans(),
     st.none(),
@@ -343,3 +343,16 @@ def test_markers_are_the_control_tokens_that_a_parser_has_to_see():
     assert {"[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"} <= MISTRAL.markers
     assert HERMES.markers == {"<tool_call>", "</tool_call>", "<think>", "</think>"}
     assert FALLBACK.markers == {"<tool_call>", "</tool_call>"}
+
+
+@pytest.mark.parametrize("style", [HERMES, ReplyStyle(is_harmony=True)], ids=["hermes", "harmony"])
+def test_numbers_that_the_engine_cannot_hold(style: ReplyStyle) -> None:
+    arguments = '{"a": 123456789012345678901234567890, "b": [9007199254740993]}'
+    text = f'<tool_call>{{"name": "look", "arguments": {arguments}}}</tool_call>'
+    if style.is_harmony:
+        text = f"<|channel|>commentary to=functions.look<|message|>{arguments}<|call|>"
+    parser = ReplyParser(style, is_thinking=False, has_tools=True)
+    parser.push(text)
+    parser.finish()
+    [call] = parser.calls
+    assert repr(call.arguments) == repr({"a": 1.2345678901234568e29, "b": [9007199254740993]})
