@@ -6,7 +6,7 @@ const NAMES: PackedStringArray = ["Bera", "Odo", "Lin", "Tam"]
 const LONG: String = "On and on it goes, and on, and on, and it never comes to an end, "
 const LENGTH: int = 600  # characters
 ## Milliseconds of each frame: the echo speaks over several.
-const SLOW: float = 3.0
+const SLOW: float = 0.5
 
 var _room: Room
 var _ends: Dictionary[String, PackedStringArray] = {}  # reasons, by name

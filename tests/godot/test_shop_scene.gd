@@ -3,7 +3,7 @@ extends "res://tests/godot/case.gd"
 
 const SCENE: PackedScene = preload("res://scenes/shop/shop.tscn")
 ## Milliseconds of each frame: the echo speaks over several.
-const SLOW: float = 3.0
+const SLOW: float = 0.5
 
 var _shop: Shop
 var _llm: LLM
