@@ -80,22 +80,25 @@ class Worker:
             self._release()
 
     def _take_turn(self) -> None:
-        at_work = [session for session in self._sessions if session.has_work]
-        limits = [session.frame_seconds for session in at_work if session.frame_seconds > 0.0]
-        self._budget.limit = min(limits, default=None)
-        for session in at_work:
-            if session.model is not None:
-                session.model.pace.limit = self._budget.limit
+        models = [session.model for session in self._sessions if session.has_work]
+        paces = {model.pace for model in models if model is not None}
+        for pace in paces:
+            pace.limit = self._budget.limit
         started = time.perf_counter()
         take_turn(self._sessions, _guarded)
-        paces = {session.model.pace for session in at_work if session.model is not None}
         spent = sum(pace.take_spent() for pace in paces)
         self._budget.spend(min(spent, time.perf_counter() - started))
+
+    def _has_to_wait(self) -> bool:
+        """Whether those that work now have spent their time of this frame."""
+        limits = [session.frame_seconds for session in self._sessions if session.has_work]
+        self._budget.limit = min((limit for limit in limits if limit > 0.0), default=None)
+        return self._budget.is_spent
 
     def _obey_commands(self) -> bool:
         """Runs what was posted, first waiting for it when there is nothing else to do."""
         is_idle = not any(session.has_work for session in self._sessions)
-        while is_idle or self._budget.is_spent or not self._commands.empty():
+        while is_idle or self._has_to_wait() or not self._commands.empty():
             try:
                 command = self._commands.get(timeout=None if is_idle else FRAME_PATIENCE)
             except Empty:

@@ -1,6 +1,7 @@
 """What executors share whose logits are on the host: the search, the draws, runs of one token."""
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.program import (
@@ -24,8 +25,9 @@ class HostLogits:
 
     _logits: Floats  # (O, V), of the latest run with outputs
 
-    def run(self, batch: Batch) -> None:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def run(self, batch: Batch) -> None: ...
 
     def candidates(self, output: int, k: int, adjustments: Adjustments | None) -> Candidates:
         if adjustments is not None:

@@ -65,11 +65,13 @@ class ModelUser:
     _last_error: str = ""
     _is_leaving: bool = False
 
-    if TYPE_CHECKING:  # at run time they are the engine's
+    if TYPE_CHECKING:  # at run time they are the engine's, and the node's own
 
         def is_inside_tree(self) -> bool: ...
 
         def call_deferred(self, *arguments: Any) -> None: ...
+
+        def _worker_side(self) -> WorkerSide: ...
 
     def start_worker(self) -> None:
         """Loads the model ahead of the first request, and says [signal worker_started] or
@@ -92,9 +94,6 @@ class ModelUser:
         self._is_leaving = True  # to the engine it is still inside the tree
         for event in self._worker_side().close():
             self._tell(event)
-
-    def _worker_side(self) -> WorkerSide:
-        raise NotImplementedError
 
     def _tell(self, event: Event) -> None:
         """An event becomes signals; here those of loads."""

@@ -236,3 +236,19 @@ def test_answers_keep_to_the_time_of_frames(start: Workers) -> None:
     frames = (time.perf_counter() - started) / 0.016
     assert 4 <= made <= 0.75 * frames
     listener.until(Ended)  # without frames it goes on, slowly
+
+
+def test_a_debt_is_nobody_elses(start: Workers) -> None:
+    """An answer that is over, and took many frames' time, holds up none without a limit."""
+    loader = FakeLoader(lambda: FakeModel(before_forward=lambda _: time.sleep(0.02)))
+    listener = Listener(start(loader))
+    listener.load()
+    listener.until(Loaded)
+    limited = AnswerOptions(OPTIONS.sampling, max_tokens=1, frame_seconds=0.0005)
+    free = AnswerOptions(OPTIONS.sampling, max_tokens=5)
+    listener.worker.post(partial(listener.session.answer, Request(1, "Hi", limited)))
+    listener.until(Ended)
+    started = time.perf_counter()
+    listener.worker.post(partial(listener.session.answer, Request(2, "Ho", free)))
+    listener.until(Ended)
+    assert time.perf_counter() - started < 1.0, "the debt is 40 frames: without any, 4 s"
