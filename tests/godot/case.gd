@@ -39,3 +39,14 @@ func until(condition: Callable, what: String, seconds: float = 90.0) -> bool:
 func frames(count: int) -> void:
 	for _frame: int in count:
 		await get_tree().process_frame
+
+
+## [param part] lies within [param scene] in large windows and in small ones.
+func check_fits(scene: Control, part: Control) -> void:
+	var before: Vector2i = get_window().size
+	for size: Vector2i in [Vector2i(1920, 1080), Vector2i(480, 360)] as Array[Vector2i]:
+		get_window().size = size
+		await frames(3)
+		var place: Rect2 = part.get_global_rect()
+		check(scene.get_global_rect().encloses(place), "it is at %s of %s" % [place, size])
+	get_window().size = before

@@ -183,13 +183,7 @@ func test_without_a_model() -> void:
 
 func test_everything_fits_the_window() -> void:
 	await _open(_answer("none", "nothing", 0, "Hello."))
-	var before: Vector2i = get_window().size
-	for size: Vector2i in [Vector2i(1920, 1080), Vector2i(480, 360)] as Array[Vector2i]:
-		get_window().size = size
-		await frames(3)
-		var place: Rect2 = _prompt().get_global_rect()
-		check(_shop.get_global_rect().encloses(place), "the prompt is at %s of %s" % [place, size])
-	get_window().size = before
+	await check_fits(_shop, _prompt())
 
 
 func test_the_default_model_answers_something_legal() -> void:

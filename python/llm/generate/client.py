@@ -4,14 +4,13 @@ Runs on one thread, in Godot the main one, never waits for the worker and never 
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from llm.errors import RequestError, StateFileError
-from llm.generate.connection import Connection
 from llm.generate.conversation import ASKING_ROLES, Conversation
 from llm.generate.events import (
     CANCELLED,
@@ -21,14 +20,13 @@ from llm.generate.events import (
     Ended,
     Event,
     Likely,
-    Loaded,
-    ModelInfo,
     StateLoaded,
     StateSaved,
     ToolsCalled,
     Truncated,
     Updated,
 )
+from llm.generate.model_client import ModelClient
 from llm.generate.request import AnswerOptions, Asked, LoadCache, LoadSpec, Request, SaveCache
 from llm.generate.running import Running
 from llm.generate.saved_state import SavedState, open_state, write_state
@@ -49,13 +47,12 @@ def new_request_id() -> int:
 REJECT, QUEUE, REPLACE = BUSY_POLICIES = ("reject", "queue", "replace")
 
 
-class Client:
+class Client(ModelClient):
     """One request at a time; what happens to others meanwhile, each of them says."""
 
     def __init__(self, worker: Callable[[], Worker]) -> None:
         """`worker` is called when one is needed first: a game that never asks starts no thread."""
-        self._connection = Connection(worker)
-        self._ready: deque[Event] = deque()  # taken note of, to be given out
+        super().__init__(worker)
         self._running: Running | None = None
         self._waiting: deque[Asked] = deque()
         self._storing: StateSaved | StateLoaded | None = None  # the worker is at it
@@ -66,16 +63,6 @@ class Client:
         self.likely: list[tuple[Likely, ...]] = []  # of its tokens, where they were asked for
 
     @property
-    def info(self) -> ModelInfo | None:
-        """Of the loaded model."""
-        return self._connection.info
-
-    @property
-    def load_error(self) -> str:
-        """Of the latest load, if that failed."""
-        return self._connection.load_error
-
-    @property
     def is_answering(self) -> bool:
         """True from the acceptance of a request to its end, also while it waits for the load."""
         return self._running is not None
@@ -83,14 +70,6 @@ class Client:
     @property
     def is_loading(self) -> bool:
         return self._connection.is_loading
-
-    def load(self, spec: LoadSpec) -> None:
-        """Loads, unless that model is there or on its way. Replacing another cancels its answer."""
-        if spec != self._connection.spec:
-            self.cancel()
-            self._connection.load(spec)
-        elif self.info is not None:
-            self._ready.append(Loaded(self.info))  # so that who waits for it is told
 
     def ask(self, asked: Asked, busy_policy: str = REJECT) -> None:
         """Goes on with the conversation, or with raw text; loads first where needed.
@@ -217,13 +196,6 @@ class Client:
         """A frame of the game, with its number, brings time to a request that is limited by it."""
         if self._running is not None and self._running.asked.options.frame_seconds > 0.0:
             self._connection.begin_frame(number)
-
-    def poll(self) -> Iterator[Event]:
-        """What happened since, in order. The receiver of one may ask again or close at once."""
-        self._absorb()
-        while self._ready:
-            yield self._ready.popleft()
-            self._absorb()
 
     def close(self) -> list[Event]:
         """Unloads, and gives the last events, the running request's end included. Usable again."""
