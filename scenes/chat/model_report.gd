@@ -20,6 +20,8 @@ const RETRY_ADVICE: String = "The answer that was there is back."
 
 ## The model's name for people: that of its file, cut where it is long.
 static func title(path: String) -> String:
+	if path.begins_with("echo:"):
+		return "echo"
 	var name: String = path.get_file().trim_suffix(".gguf")
 	return name if name.length() <= LONGEST_TITLE else name.left(LONGEST_TITLE - 1) + "…"
 

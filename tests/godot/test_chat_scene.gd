@@ -58,6 +58,14 @@ func test_a_loaded_model_tells_whether_it_chats() -> void:
 	check(ModelReport.is_chat_model("base.gguf", "template"), "a template counts more than a name")
 
 
+func test_titles_of_models() -> void:
+	check_equal(ModelReport.title("res://models/small-1b.gguf"), "small-1b", "a file's")
+	check_equal(ModelReport.title("echo:<think>A / B</think>C"), "echo", "the echo's")
+	check_equal(
+		ModelReport.title("x".repeat(50)).length(), ModelReport.LONGEST_TITLE, "a long one's"
+	)
+
+
 func test_a_refused_text_comes_back() -> void:
 	expect_error("context_length is 256")
 	await _open(MODEL)
