@@ -31,7 +31,7 @@ layout(push_constant, std430) uniform Params {
 }
 params;
 
-const uint PAIRING_ADJACENT = 1u; // python/llm/gpu/operations.py has the same number
+const uint PAIRING_ADJACENT = 1u; // python/llm/gpu/operations/attention.py has the same number
 
 // A value of the head at float `x`, normalised and scaled.
 float scaled(const uint x, const uint i, const float scale) {

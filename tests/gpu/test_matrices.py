@@ -19,7 +19,6 @@ from support.tiny_llama import write_tiny_k_quant_llama
 import godot
 from llm.errors import DeviceError
 from llm.generate.model import Model, load_model
-from llm.gpu import reference
 from llm.gpu.device import matrices, rendering_device, vulkan
 from llm.gpu.device.matrices import EXTENSION, has_fragments, multiplies, usable_tiles
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
@@ -33,7 +32,8 @@ from llm.gpu.kernels.matrix_tiles import (
 )
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import MatMul
-from llm.gpu.reference import ReferenceExecutor
+from llm.gpu.reference import executor as reference
+from llm.gpu.reference.workspace import Workspace
 
 POSITIONS = 48
 GREATEST = 2.0**14  # what the largest value of a row is brought below
@@ -96,17 +96,17 @@ def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def matmul_of_halves(executor: ReferenceExecutor, op: MatMul) -> None:
+def matmul_of_halves(run: Workspace, op: MatMul) -> None:
     """The reference's product, of float16 weights and rows."""
-    rows = executor._rows(op.count)
-    x = executor._view(op.x, rows)
+    rows = run.rows(op.count)
+    x = run.view(op.x, rows)
     largest = np.abs(x).max(axis=1, keepdims=True)
     scale = 2.0 ** np.floor(np.log2(GREATEST / largest))
     halves = (x * scale).astype(np.float16).astype(np.float32)
-    weights = executor._weights[op.weight.name].astype(np.float16).astype(np.float32)
+    weights = run.weights[op.weight.name].astype(np.float16).astype(np.float32)
     y = (halves @ weights.T / scale).astype(np.float32)
-    residual = 0.0 if op.residual is None else executor._view(op.residual, rows)
-    executor._view(op.y, rows)[:] = residual + y
+    residual = 0.0 if op.residual is None else run.view(op.residual, rows)
+    run.view(op.y, rows)[:] = residual + y
 
 
 @pytest.mark.parametrize("write", [write_tiny_gemma, write_tiny_k_quant_llama])
@@ -119,7 +119,7 @@ def test_logits(
 ) -> None:
     """Against rounded products: on these random weights, rounding alone moves a logit by 5e-2."""
     path = write(tmp_path / "tiny.gguf")
-    monkeypatch.setitem(reference._RUN, MatMul, matmul_of_halves)
+    monkeypatch.setitem(reference.RUN, MatMul, matmul_of_halves)
     expected = logits_of(load(path, "reference"), [61])
     model = load(path, "dispatch")
     assert {"matmul_matrix.comp", "halve_rows.comp"} <= set(compiled)

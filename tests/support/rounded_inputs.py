@@ -3,15 +3,13 @@
 Then both agree to float32 again, and what differs is a mistake and no rounding.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from llm.gpu import reference
 from llm.gpu.operations import MatMul
-from llm.gpu.reference import ReferenceExecutor
+from llm.gpu.reference import dense, executor
+from llm.gpu.reference.workspace import Workspace
 
 BLOCK = 32  # values with one scale
 LARGEST = np.float32(127 * 256 + 127)
@@ -29,16 +27,15 @@ def rounded(x: Floats) -> Floats:
 
 def round_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """In runs of one token with logits, which are those that executors run as steps."""
-    multiply = ReferenceExecutor._matmul
 
-    def matmul(executor: Any, op: MatMul) -> None:
-        if not len(executor._batch.tokens) == len(executor._batch.outputs) == 1:
-            multiply(executor, op)
+    def matmul(run: Workspace, op: MatMul) -> None:
+        if not len(run.batch.tokens) == len(run.batch.outputs) == 1:
+            dense.matmul(run, op)
             return
-        x = executor._view(op.x, 1)
+        x = run.view(op.x, 1)
         exact = x.copy()
         x[:] = rounded(x)
-        multiply(executor, op)
+        dense.matmul(run, op)
         x[:] = exact
 
-    monkeypatch.setitem(reference._RUN, MatMul, matmul)
+    monkeypatch.setitem(executor.RUN, MatMul, matmul)

@@ -55,7 +55,7 @@ def choose_executor(name: str, *, is_patient: bool = False) -> ExecutorChoice:
                 f"executor is '{name}', but Godot has no RenderingDevice here (--headless, or the "
                 "Compatibility renderer); run with a display, or use executor 'reference'"
             )
-    from llm.gpu.reference import ReferenceExecutor
+    from llm.gpu.reference.executor import ReferenceExecutor
 
     return ExecutorChoice(ReferenceExecutor.load, CPU_ROWS)
 

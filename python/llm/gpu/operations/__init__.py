@@ -1,0 +1,36 @@
+"""The operations that a tape is made of. An executor runs each of them; nothing else computes."""
+
+from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
+from llm.gpu.operations.dense import Activation, Embed, GatedUnit, MatMul, RMSNorm, SelectRows
+from llm.gpu.operations.operands import (
+    FLOAT_BYTES,
+    PAGE_CELLS,
+    CacheSlab,
+    Count,
+    Region,
+    Tensor,
+    Weight,
+)
+
+__all__ = [
+    "FLOAT_BYTES",
+    "PAGE_CELLS",
+    "Activation",
+    "Attend",
+    "CacheSlab",
+    "CacheStore",
+    "Count",
+    "Embed",
+    "GatedUnit",
+    "MatMul",
+    "Operation",
+    "Pairing",
+    "RMSNorm",
+    "Region",
+    "Rotate",
+    "SelectRows",
+    "Tensor",
+    "Weight",
+]
+
+Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows

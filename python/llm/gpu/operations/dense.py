@@ -1,0 +1,113 @@
+"""Operations on rows of activations.
+
+Letters: T rows of this run, O output rows, C model width, V vocabulary, M rows and K columns of a
+matrix.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from llm.gpu.operations.operands import Count, Region, Tensor, Weight
+
+
+class Activation(IntEnum):
+    """What a gated unit does to its gate; the kernel's own numbers."""
+
+    GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
+    SILU = 1  # g / (1 + exp(-g))
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """y[r] = scale * weight[token[r]]"""
+
+    weight: Weight  # (V, C)
+    y: Tensor  # (T, C)
+    scale: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return ()
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class RMSNorm:
+    """y = residual + x * weight / sqrt(mean(x^2) + eps), by rows; no residual where it is None.
+
+    Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
+    """
+
+    weight: Weight  # (1, C)
+    x: Tensor
+    y: Tensor
+    residual: Tensor | None
+    eps: float
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,) if self.residual is None else (self.x.region, self.residual.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class MatMul:
+    """y[r, m] = residual[r, m] + sum over k of weight[m, k] * x[r, k]; no residual where None.
+
+    The residual may be y itself, but not overlap it otherwise; x must not overlap y.
+    """
+
+    weight: Weight  # (M, K)
+    x: Tensor  # (T or O, K)
+    y: Tensor  # (T or O, M)
+    residual: Tensor | None  # (T or O, M)
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,) if self.residual is None else (self.x.region, self.residual.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class GatedUnit:
+    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
+
+    gate: Tensor
+    up: Tensor
+    y: Tensor
+    activation: Activation
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.gate.region, self.up.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRows:
+    """y[o] = x[outputs[o]]"""
+
+    x: Tensor  # (T, C)
+    y: Tensor  # (O, C)
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)

@@ -1,0 +1,90 @@
+"""What operations read and write: activations, weights, cells of the cache.
+
+A row is one token of one sequence. All activations are float32.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from llm.files.formats import BlockFormat
+
+FLOAT_BYTES = 4
+PAGE_CELLS = 64  # of the key/value cache; one for each token
+
+
+class Count(IntEnum):
+    """Which run-time count limits the rows of an operation; the value is its word in the state."""
+
+    ROWS = 0  # tokens of this run
+    OUTPUTS = 1  # rows whose logits are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A range of bytes of one buffer, for finding out which operations must wait for which."""
+
+    space: str  # "work", "cache" or "state"
+    start: int
+    end: int
+
+    def overlaps(self, other: "Region") -> bool:
+        return self.space == other.space and self.start < other.end and other.start < self.end
+
+    def covers(self, other: "Region") -> bool:
+        return self.space == other.space and self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Activations: `rows` rows of `width` floats in the work buffer, from float `offset` on."""
+
+    offset: int
+    rows: int
+    width: int
+
+    @property
+    def region(self) -> Region:
+        start = self.offset * FLOAT_BYTES
+        return Region("work", start, start + self.rows * self.width * FLOAT_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A matrix of the model file in its block format, or a constant of the architecture."""
+
+    name: str
+    format: BlockFormat
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSlab:
+    """What a page has of one layer: keys and values of PAGE_CELLS cells, `width` float16 each.
+
+    They start at two word offsets from where the page starts.
+    """
+
+    keys: int
+    values: int
+    width: int
+
+    @classmethod
+    def of_layers(cls, count: int, width: int) -> "list[CacheSlab]":
+        """Of layers that are all alike, one after the other."""
+        words = PAGE_CELLS * width // 2
+        return [cls(2 * layer * words, (2 * layer + 1) * words, width) for layer in range(count)]
+
+    @property
+    def end(self) -> int:
+        """The word after it."""
+        return self.values + PAGE_CELLS * self.width // 2
+
+    @property
+    def regions(self) -> tuple[Region, Region]:
+        """The same ones in each page."""
+        size = PAGE_CELLS * self.width * 2
+        return (
+            Region("cache", self.keys * 4, self.keys * 4 + size),
+            Region("cache", self.values * 4, self.values * 4 + size),
+        )

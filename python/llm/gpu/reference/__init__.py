@@ -1,0 +1,1 @@
+"""Tapes in numpy: the executor, and what each operation does."""

@@ -1,0 +1,77 @@
+"""What operations on heads do: the formulas stand in llm/gpu/operations/attention.py."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from llm.gpu.operations import Attend, CacheStore, Operation, Pairing, Rotate
+from llm.gpu.reference.dense import normalized
+from llm.gpu.reference.workspace import Workspace
+
+
+def rotate(run: Workspace, op: Rotate) -> None:
+    x = run.view(op.x)
+    heads = x.reshape(len(x), op.heads, -1)  # (T, heads, D)
+    if op.norm is not None:
+        heads = normalized(heads, op.eps) * run.weights[op.norm.name][0]
+    turns = run.weights[op.table.name].astype(np.float64).sum(axis=1)  # (pairs,)
+    angle = 2.0 * np.pi * ((np.asarray(run.batch.positions)[:, None] * turns) % 1.0)
+    cosine = np.cos(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+    sine = np.sin(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+    if op.pairing is Pairing.ADJACENT:
+        firsts, seconds = slice(0, op.turned, 2), slice(1, op.turned, 2)
+    else:
+        firsts, seconds = slice(op.turned // 2), slice(op.turned // 2, op.turned)
+    first, second = heads[:, :, firsts], heads[:, :, seconds]  # (T, heads, pairs) each
+    rotated = heads.copy()  # (T, heads, D)
+    rotated[:, :, firsts] = first * cosine - second * sine
+    rotated[:, :, seconds] = first * sine + second * cosine
+    x[:] = (rotated * np.float32(op.scale)).reshape(x.shape)
+
+
+def cache_store(run: Workspace, op: CacheStore) -> None:
+    keys, values = run.slab(op.cache)
+    for sequence, rows in run.rows_by_sequence():
+        pages, cells = run.places(sequence, np.asarray(run.batch.positions)[rows])
+        keys[pages, cells] = run.view(op.k)[rows]
+        values[pages, cells] = run.view(op.v)[rows]
+
+
+def attend(run: Workspace, op: Attend) -> None:
+    for sequence, rows in run.rows_by_sequence():
+        _attend_rows(run, op, sequence, rows)
+
+
+def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> None:
+    """Rows of one sequence."""
+    keys, values = run.slab(op.cache)
+    positions = np.asarray(run.batch.positions)[rows]  # (T,)
+    first = max(0, int(positions.min()) - op.window + 1) if op.window else 0
+    cells = np.arange(first, int(positions.max()) + 1)
+    hidden = cells[None, :] > positions[:, None]  # (T, cells)
+    if op.window:
+        hidden |= cells[None, :] <= positions[:, None] - op.window
+    places = run.places(sequence, cells)
+    size = op.q.width // op.heads
+    group = op.heads // op.kv_heads
+    q = run.view(op.q)[rows].reshape(len(rows), op.heads, size)  # (T, H, D)
+    y = np.empty_like(q)  # (T, H, D)
+    for kv_head in range(op.kv_heads):
+        columns = slice(kv_head * size, (kv_head + 1) * size)
+        heads = slice(kv_head * group, (kv_head + 1) * group)
+        k = keys[(*places, columns)].astype(np.float32)  # (cells, D)
+        v = values[(*places, columns)].astype(np.float32)  # (cells, D)
+        scores = q[:, heads] @ k.T  # (T, group, cells)
+        scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
+        scores -= scores.max(axis=2, keepdims=True)
+        np.exp(scores, out=scores)
+        y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
+    run.view(op.y)[rows] = y.reshape(len(rows), -1)
+
+
+ATTENTION: dict[type[Operation], Callable[[Workspace, Any], None]] = {
+    Rotate: rotate,
+    CacheStore: cache_store,
+    Attend: attend,
+}

@@ -1,0 +1,154 @@
+"""The reference executor: runs a tape in numpy, float32, without a GPU.
+
+It is the truth that the GPU executors are tested against, and what serves where Godot has no
+RenderingDevice. Weights are expanded to float32 in RAM once, when the model loads.
+"""
+
+import time
+from collections.abc import Generator, Sequence
+
+import numpy as np
+from gguf import GGMLQuantizationType, quants
+
+from llm.errors import UnsupportedModelError
+from llm.files.gguf import GgufFile
+from llm.gpu.device.memory import require_ram
+from llm.gpu.host_logits import HostLogits
+from llm.gpu.operations import PAGE_CELLS, Weight
+from llm.gpu.profile import RunProfile, WorkTime, make_profile
+from llm.gpu.program import Batch, Floats, Program, bucket
+from llm.gpu.reference.attention import ATTENTION
+from llm.gpu.reference.dense import DENSE
+from llm.gpu.reference.workspace import Workspace
+from llm.gpu.tape import Tape
+
+FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
+CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
+RUN = {**DENSE, **ATTENTION}  # by operation
+
+
+class ReferenceExecutor(HostLogits):
+    """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
+
+    name = "reference"
+    device = "CPU (numpy)"
+
+    def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
+        self._program = program
+        self._run = Workspace(weights, program.page_words)
+        self._tapes: dict[tuple[int, int], Tape] = {}
+        self.grow(-(-program.context // PAGE_CELLS))
+        self.place(0, range(self.pages))
+        self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
+        self._hidden: Floats | None = None  # (T, C)
+        self.rows_a_run = program.max_rows
+
+    @classmethod
+    def load(cls, program: Program, file: GgufFile) -> Generator[float, None, "ReferenceExecutor"]:
+        """Yields the fraction done; returns the executor.
+
+        Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
+        RAM does not suffice.
+        """
+        total = sum(weight.rows * weight.columns for weight in program.weights)
+        require_ram(
+            total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
+            f"{file.path} on the reference executor, in float32,",
+            "pick a smaller model or the dispatch executor",
+        )
+        weights = {name: np.asarray(value) for name, value in program.constants.items()}
+        done = 0
+        for weight in program.weights:
+            expanded = np.empty((weight.rows, weight.columns), np.float32)
+            for start, count in _row_chunks(weight):
+                expanded[start : start + count] = _expand(file, weight, start, count)
+                done += count * weight.columns
+                yield done / total
+            weights[weight.name] = expanded
+        return cls(program, weights)
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._run.memory_bytes
+
+    @property
+    def pages(self) -> int:
+        return self._run.pages
+
+    def grow(self, pages: int) -> None:
+        self._run.grow(pages)
+
+    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
+        self._run.place(sequence, pages, first)
+
+    def copy_page(self, source: int, target: int) -> None:
+        self._run.cache[target] = self._run.cache[source]
+
+    def read_page(self, page: int) -> bytes:
+        return bytes(self._run.cache[page])
+
+    def write_page(self, page: int, data: bytes) -> None:
+        self._run.cache[page] = np.frombuffer(data, np.float16)
+
+    def run(self, batch: Batch) -> None:
+        tape = self._tape(batch)
+        self._run.reserve(tape.work_floats)
+        self._run.batch = batch
+        # NaN weights must reach the logits, where they are reported, without a warning a layer
+        with np.errstate(invalid="ignore", over="ignore"):
+            for operation in tape.operations:
+                RUN[type(operation)](self._run, operation)
+        if tape.logits is not None:
+            self._logits = self._run.view(tape.logits, len(batch.outputs)).copy()
+        self._hidden = None if tape.hidden is None else self._run.view(tape.hidden).copy()
+
+    def hidden(self, rows: int) -> Floats:
+        if self._hidden is None:
+            raise ValueError("the last run kept logits, and no hidden rows")
+        return self._hidden[:rows]
+
+    def profile(self, batch: Batch) -> RunProfile:
+        self.run(batch)
+        seconds: dict[str, list[float]] = {}
+        with np.errstate(invalid="ignore", over="ignore"):
+            for operation in self._tape(batch).operations:
+                started = time.perf_counter()
+                RUN[type(operation)](self._run, operation)
+                taken = time.perf_counter() - started
+                seconds.setdefault(type(operation).__name__, []).append(taken)
+        times = [
+            WorkTime(name, len(each), sum(each) / len(each) * 1e6) for name, each in seconds.items()
+        ]
+        return make_profile(sum(work.count for work in times), times)
+
+    def close(self) -> None:
+        self._run.clear()
+        self._tapes.clear()
+
+    def _tape(self, batch: Batch) -> Tape:
+        rows = bucket(len(batch.tokens), self._program.max_rows)
+        outputs = len(batch.outputs)
+        tape = self._tapes.get((rows, outputs))
+        if tape is None:
+            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
+        return tape
+
+
+def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
+    step = max(1, CHUNK_WEIGHTS // weight.columns)
+    for start in range(0, weight.rows, step):
+        yield start, min(step, weight.rows - start)
+
+
+def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
+    """Rows start to start + count of a weight in float32, (count, K)."""
+    if weight.format.name not in FORMATS:
+        raise UnsupportedModelError(
+            file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
+        )
+    row_bytes = weight.columns // weight.format.values * weight.format.bytes
+    raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
+    expanded = quants.dequantize(
+        raw.reshape(count, row_bytes), GGMLQuantizationType(weight.format.id)
+    )
+    return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)

@@ -1,0 +1,76 @@
+"""What the operations of a run read and write."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, Tensor
+from llm.gpu.program import Batch, Floats, Ids
+
+
+class Workspace:
+    """Weights in float32, activations, and the cache in pages. `batch` is the run's."""
+
+    def __init__(self, weights: dict[str, Floats], page_words: int) -> None:
+        self.weights = weights  # by name, (M, K) each
+        self.batch = Batch((), (), ())
+        self.cache = np.zeros((0, page_words * 2), np.float16)  # (pages, halves)
+        self._tables: dict[int, list[int]] = {}  # pages of each sequence
+        self._work = np.zeros(0, np.float32)
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.cache.nbytes + sum(weight.nbytes for weight in self.weights.values())
+
+    @property
+    def pages(self) -> int:
+        return len(self.cache)
+
+    def grow(self, pages: int) -> None:
+        more = np.zeros((pages - self.pages, self.cache.shape[1]), np.float16)
+        self.cache = np.concatenate([self.cache, more])
+
+    def place(self, sequence: int, pages: Sequence[int], first: int) -> None:
+        table = self._tables.setdefault(sequence, [])
+        table[first : first + len(pages)] = pages
+
+    def reserve(self, floats: int) -> None:
+        """Activations have room for so many."""
+        if self._work.size < floats:
+            self._work = np.zeros(floats, np.float32)
+
+    def clear(self) -> None:
+        self.weights.clear()
+        self.cache = np.zeros((0, 0), np.float16)
+        self._work = np.zeros(0, np.float32)
+
+    def rows(self, count: Count) -> int:
+        return len(self.batch.tokens if count is Count.ROWS else self.batch.outputs)
+
+    def view(self, tensor: Tensor, rows: int | None = None) -> Floats:
+        """Its first rows, as many as the run has tokens where none are named: (rows, width)."""
+        count = len(self.batch.tokens) if rows is None else rows
+        flat = self._work[tensor.offset : tensor.offset + count * tensor.width]
+        return flat.reshape(count, tensor.width)
+
+    def slab(self, cache: CacheSlab) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+        """Keys and values of a layer, (pages, PAGE_CELLS, G*D) each."""
+        size = PAGE_CELLS * cache.width
+        keys = self.cache[:, cache.keys * 2 : cache.keys * 2 + size]
+        values = self.cache[:, cache.values * 2 : cache.values * 2 + size]
+        shape = (self.pages, PAGE_CELLS, cache.width)
+        return keys.reshape(shape, copy=False), values.reshape(shape, copy=False)
+
+    def places(self, sequence: int, cells: NDArray[np.int64]) -> tuple[Ids, Ids]:
+        """The page of each cell of a sequence, and which cell of it that is."""
+        table = np.asarray(self._tables[sequence])
+        return table[cells // PAGE_CELLS], cells % PAGE_CELLS
+
+    def rows_by_sequence(self) -> list[tuple[int, list[int]]]:
+        """Each sequence of the run, and its rows."""
+        rows: dict[int, list[int]] = {}
+        sequences = self.batch.sequences or [0] * len(self.batch.tokens)
+        for row, sequence in enumerate(sequences):
+            rows.setdefault(sequence, []).append(row)
+        return list(rows.items())
