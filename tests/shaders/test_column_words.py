@@ -34,7 +34,6 @@ def test_words_of_a_step_do_not_overlap() -> None:
         (words.STEP_NORM, 2),
         (words.STEP_SETS, 1),
         (words.STEP_PARTS, 1),
-        (words.STEP_TILES, 1),
         (words.STEP_SEGMENT, words.MAX_SEGMENTS * words.SEGMENT_WORDS),
         (words.STEP_FIRST_GROUP, 1),
         (words.STEP_GROUPS, 1),

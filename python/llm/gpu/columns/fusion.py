@@ -134,10 +134,7 @@ class _Fusion:
         if not 1 <= count <= MAX_SEGMENTS or (product.adds and count > 1):
             raise NoStepError(f"{count} products of one input")
         gate = self._take_gate(op, product) if isinstance(op, GatedUnit) else []
-        runs = product.of_one_format()
-        for run in runs[:-1]:
-            run.stays = True
-        self.steps += [*runs, *gate]
+        self.steps += [*product.of_one_format(), *gate]
 
     def _take_gate(self, unit: GatedUnit, product: ColumnProduct) -> list[ColumnStep]:
         """The step that follows, where the two products are not of one format."""

@@ -4,7 +4,7 @@ The embedding before the layers and the head after them stay dispatches of their
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,7 @@ class ColumnPasses:
         groups = groups or APART_GROUPS
         if groups < layers.most_sets:
             raise NoStepError(f"{groups} groups for a product by {layers.most_sets} sets of them")
-        share_groups(layers.steps, groups)
+        layers = replace(layers, steps=share_groups(layers.steps, groups))
 
         def play(steps: Sequence[ColumnStep]) -> tuple[Any, list[Row]]:
             buffer, uniform_set = bind(np.stack([step.pack(locate) for step in steps]), shader)

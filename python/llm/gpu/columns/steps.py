@@ -3,8 +3,8 @@
 A step ends where another group must see all of its output.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
@@ -49,7 +49,7 @@ class ColumnProduct:
     sets: int = 1  # of groups, each of which has a part of k
     stays: bool = False  # the next step does not need what this one leaves
     first_group: int = 0  # of those that run the step
-    n_groups: int = 0
+    spans: list[tuple[int, int]] = field(default_factory=list)  # of these, a matrix's: first, count
     parts: int = 0  # the float from which on they leave their sums, if they are several
 
     @property
@@ -58,23 +58,36 @@ class ColumnProduct:
         return f"{sizes} x {self.x.width}"
 
     @property
+    def n_groups(self) -> int:
+        return sum(count for _, count in self.spans)
+
+    @property
     def k_steps(self) -> int:
         return ceil_div(self.x.width, STEP_WEIGHTS)
 
     def of_one_format(self) -> "list[ColumnProduct]":
         """The same as steps of matrices of one format each."""
+        return self._cut(lambda weight: weight.format.name)
+
+    def one_by_one(self) -> "list[ColumnProduct]":
+        """The same as steps of one matrix each, or of both of a gated product."""
+        return [self] if self.activation is not None else self._cut(lambda weight: weight.name)
+
+    def _cut(self, key: Callable[[Weight], str]) -> "list[ColumnProduct]":
+        """Into runs of matrices of which `key` says the same, side by side."""
         runs = []
         pairs = zip(self.weights, self.outputs, strict=True)
-        for _, run in groupby(pairs, key=lambda pair: pair[0].format):
+        for _, run in groupby(pairs, key=lambda pair: key(pair[0])):
             weights, outputs = zip(*run, strict=True)
-            runs.append(replace(self, weights=list(weights), outputs=list(outputs)))
+            runs.append(replace(self, weights=list(weights), outputs=list(outputs), stays=True))
+        runs[-1].stays = self.stays
         return runs
 
     @property
-    def tiles(self) -> int:
-        """Of all matrices; a gated product has those of both at once."""
+    def tiles(self) -> list[int]:
+        """Of each matrix; a gated product has those of both at once."""
         weights = self.weights[:1] if self.activation is not None else self.weights
-        return sum(ceil_div(weight.rows, TILE_ROWS) for weight in weights)
+        return [ceil_div(weight.rows, TILE_ROWS) for weight in weights]
 
     def pack(self, locate: Locate) -> Words:
         packed = _step(w.KIND_PRODUCT + FORMAT_IDS[self.weights[0].format.name])
@@ -86,18 +99,18 @@ class ColumnProduct:
         packed[w.STEP_EPS] = float_bits(self.eps)
         packed[w.STEP_NORM : w.STEP_NORM + 2] = vector_address(self.norm, locate)
         packed[w.STEP_SETS], packed[w.STEP_PARTS] = self.sets, self.parts
-        before = 0
-        packed[w.STEP_SEGMENT + w.SEGMENT_BEFORE :: w.SEGMENT_WORDS][: w.MAX_SEGMENTS] = NONE
+        firsts = slice(w.STEP_SEGMENT + w.SEGMENT_FIRST_GROUP, None, w.SEGMENT_WORDS)
+        packed[firsts][: w.MAX_SEGMENTS] = NONE
         for number, (weight, output) in enumerate(zip(self.weights, self.outputs, strict=True)):
             at = w.STEP_SEGMENT + number * w.SEGMENT_WORDS
             packed[at + w.SEGMENT_HEIGHT] = weight.rows
             packed[at + w.SEGMENT_OUT] = output.offset
             planes = at + w.SEGMENT_PLANES
             packed[planes : planes + 8] = plane_addresses(weight, locate)
-            if number == 0 or self.activation is None:
-                packed[at + w.SEGMENT_BEFORE] = before
-                before += ceil_div(weight.rows, TILE_ROWS)
-        packed[w.STEP_TILES] = self.tiles
+            if number < len(self.spans):
+                packed[at + w.SEGMENT_FIRST_GROUP], packed[at + w.SEGMENT_GROUPS] = self.spans[
+                    number
+                ]
         return packed
 
     @property
@@ -185,24 +198,49 @@ def is_beside(steps: Sequence[ColumnStep], number: int) -> bool:
     return isinstance(before, ColumnProduct) and before.stays
 
 
-def share_groups(steps: Sequence[ColumnStep], groups: int) -> None:
-    """Gives each product the groups that run it: those of one input run side by side, each by as
-    many groups as it has of their tiles."""
+def share_groups(steps: Sequence[ColumnStep], groups: int) -> list[ColumnStep]:
+    """The steps with the groups that run them. Matrices of one input run side by side, each by
+    some groups; where there are fewer groups than these, one after the other by all."""
+    made: list[ColumnStep] = []
     run: list[ColumnProduct] = []
     for step in steps:
         if not isinstance(step, ColumnProduct):
+            made.append(step)
             continue
         run.append(step)
         if step.stays:
             continue
-        tiles = sum(product.tiles for product in run)
-        before = 0
-        for product in run:
-            product.first_group = min(before * groups // tiles, groups - 1)
-            before += product.tiles
-            end = before * groups // tiles
-            product.n_groups = max(end - product.first_group, 1)
+        tiles = [count for product in run for count in product.tiles]
+        if len(tiles) > groups:
+            run = [each for product in run for each in product.one_by_one()]
+            for product in run:
+                product.first_group, product.spans = 0, [(0, groups)]
+        else:
+            _share(run, shared_out(groups, tiles))
+        made += run
         run = []
+    return made
+
+
+def _share(run: Sequence[ColumnProduct], counts: Sequence[int]) -> None:
+    """Each matrix of the products gets as many groups."""
+    left, first = list(counts), 0
+    for product in run:
+        product.first_group, product.spans = first, []
+        for count in left[: len(product.tiles)]:
+            product.spans.append((first - product.first_group, count))
+            first += count
+        del left[: len(product.tiles)]
+
+
+def shared_out(groups: int, tiles: Sequence[int]) -> list[int]:
+    """How many of so many groups each matrix has, at least one, so that the most tiles that a
+    group has are few: the next group goes where there are the most."""
+    counts = [1] * len(tiles)
+    for _ in range(groups - len(tiles)):
+        at = max(range(len(tiles)), key=lambda number: tiles[number] / counts[number])
+        counts[at] += 1
+    return counts
 
 
 def _step(kind: int) -> Words:

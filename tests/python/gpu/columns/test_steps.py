@@ -5,7 +5,7 @@ import pytest
 
 from llm.files.formats import FORMATS
 from llm.gpu.columns import words as w
-from llm.gpu.columns.steps import ColumnAdd, ColumnProduct, share_groups
+from llm.gpu.columns.steps import ColumnAdd, ColumnProduct, share_groups, shared_out
 from llm.gpu.operations import Activation, Tensor, Weight
 from llm.gpu.state import NONE
 
@@ -33,18 +33,17 @@ def segment(packed: np.ndarray, number: int) -> np.ndarray:
 
 
 def test_a_product() -> None:
-    packed = a_product(700, 33, 16, first_group=3, n_groups=7).pack(locate)
+    spans = [(0, 5), (5, 1), (6, 1)]
+    packed = a_product(700, 33, 16, first_group=3, spans=spans).pack(locate)
     assert packed[w.STEP_KIND] == w.KIND_PRODUCT + 12
     assert (packed[w.STEP_X], packed[w.STEP_WIDTH]) == (64, 1280)
     assert packed[w.STEP_OUTPUT] == w.OUTPUT_STORE
-    assert packed[w.STEP_TILES] == 44 + 3 + 1
     assert packed[w.STEP_SETS] == 1
     assert (packed[w.STEP_FIRST_GROUP], packed[w.STEP_GROUPS]) == (3, 7)
     assert packed[w.STEP_EPS : w.STEP_EPS + 1].view(np.float32)[0] == np.float32(1e-6)
     address = int(packed[w.STEP_NORM]) | int(packed[w.STEP_NORM + 1]) << 32
     assert address == locate(NORM)[0]
-    before = [int(segment(packed, number)[w.SEGMENT_BEFORE]) for number in range(3)]
-    assert before == [0, 44, 47]
+    assert groups_of(packed) == spans
     assert [int(segment(packed, number)[w.SEGMENT_OUT]) for number in range(3)] == [
         9000,
         18000,
@@ -54,22 +53,27 @@ def test_a_product() -> None:
     assert planes.tolist() == [*locate(Weight("1", Q4_K, 33, 1280)), 0]
 
 
-def test_segments_that_are_not_there() -> None:
-    packed = a_product(700).pack(locate)
-    assert [int(segment(packed, number)[w.SEGMENT_BEFORE]) for number in range(3)] == [
-        0,
-        NONE,
-        NONE,
+def groups_of(packed: np.ndarray) -> list[tuple[int, int]]:
+    words = [segment(packed, number) for number in range(w.MAX_SEGMENTS)]
+    return [
+        (int(found[w.SEGMENT_FIRST_GROUP]), int(found[w.SEGMENT_GROUPS]))
+        for found in words
+        if found[w.SEGMENT_FIRST_GROUP] != NONE
     ]
 
 
+def test_segments_that_are_not_there() -> None:
+    assert groups_of(a_product(700, spans=[(0, 9)]).pack(locate)) == [(0, 9)]
+
+
 def test_a_gated_product() -> None:
-    """Its tiles are those of both matrices at once, so no tile is found in the second."""
-    packed = a_product(800, 800, activation=Activation.SILU).pack(locate)
+    """Its tiles are those of both matrices at once, so no group has the second alone."""
+    product = a_product(800, 800, activation=Activation.SILU, spans=[(0, 9)])
+    assert product.tiles == [50]
+    packed = product.pack(locate)
     assert packed[w.STEP_OUTPUT] == w.OUTPUT_GATED
     assert packed[w.STEP_ACTIVATION] == Activation.SILU
-    assert packed[w.STEP_TILES] == 50
-    assert segment(packed, 1)[w.SEGMENT_BEFORE] == NONE
+    assert groups_of(packed) == [(0, 9)]
     assert segment(packed, 1)[w.SEGMENT_HEIGHT] == 800
 
 
@@ -94,20 +98,38 @@ def test_matrices_of_several_formats() -> None:
     runs = product.of_one_format()
     assert [[weight.rows for weight in run.weights] for run in runs] == [[32, 48], [64]]
     assert [run.outputs for run in runs] == [product.outputs[:2], product.outputs[2:]]
+    assert [run.stays for run in runs] == [True, False]
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 7, 132])
-@pytest.mark.parametrize("rows", [(2048, 512), (16, 16, 16), (4096, 16), (16, 4096)])
+@pytest.mark.parametrize("groups", [3, 7, 132])
+@pytest.mark.parametrize("rows", [(2048, 512), (16, 16, 16), (4096, 16), (16, 4096), (640,)])
 def test_groups_side_by_side(groups: int, rows: tuple[int, ...]) -> None:
-    """Each product of a run has some; together they have all, none twice if there are enough."""
-    run = [a_product(count, stays=True) for count in rows]
-    run[-1].stays = False
-    alone = a_product(640)
-    share_groups([*run, alone], groups)
-    assert (alone.first_group, alone.n_groups) == (0, groups)
-    spans = [range(step.first_group, step.first_group + step.n_groups) for step in run]
-    assert all(len(span) > 0 and span[-1] < groups for span in spans)
-    assert {group for span in spans for group in span} == set(range(groups))
-    tiles = sum(step.tiles for step in run)
-    if all(step.tiles * groups >= tiles for step in run):
-        assert sum(len(span) for span in spans) == groups
+    """Each matrix has some, in one step or several; together they have all, each once."""
+    whole, first, alone = a_product(*rows), a_product(rows[0], stays=True), a_product(640)
+    steps = share_groups([whole, first, a_product(*rows[1:] or (16,)), alone], groups)
+    assert [(step.first_group, step.n_groups) for step in (steps[0], steps[3])] == [(0, groups)] * 2
+    for run in (steps[:1], steps[1:3]):
+        spans = [(step.first_group + at, count) for step in run for at, count in step.spans]
+        assert all(count > 0 for _, count in spans)
+        assert [group for at, count in spans for group in range(at, at + count)] == [*range(groups)]
+
+
+def test_the_most_tiles_of_a_group_are_few() -> None:
+    counts = shared_out(132, [128, 32, 32])
+    assert sum(counts) == 132
+    assert max(-(-tiles // count) for tiles, count in zip([128, 32, 32], counts, strict=True)) == 2
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_fewer_groups_than_matrices(groups: int) -> None:
+    """One after the other, by all."""
+    gated = a_product(800, 800, activation=Activation.SILU)
+    steps = share_groups([a_product(32, 48, 64), gated], groups)
+    assert [[weight.rows for weight in step.weights] for step in steps] == [
+        [32],
+        [48],
+        [64],
+        [800, 800],
+    ]
+    assert all((step.first_group, step.spans) == (0, [(0, groups)]) for step in steps)
+    assert [step.stays for step in steps] == [True, True, False, False]
