@@ -22,7 +22,7 @@ from llm.gpu.program import (
 from llm.models.pooling import MEAN
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
-from llm.text.merging.sentencepiece import scored_pairs
+from llm.text.merging.sentencepiece import ScoredPairs
 from llm.text.tokenizer import Tokenizer
 from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, Vocabulary
 
@@ -76,7 +76,7 @@ class EchoTokenizer(Tokenizer):
             add_eos=False,
             add_space_prefix=False,
         )
-        super().__init__(vocabulary, scored_pairs(vocabulary))
+        super().__init__(vocabulary, ScoredPairs(vocabulary))
 
     def encode(
         self,

@@ -7,7 +7,7 @@ text become a control token, not even where llama.cpp lets it.
 Safe to use from several threads at once.
 """
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np

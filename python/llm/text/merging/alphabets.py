@@ -66,10 +66,9 @@ def _visible() -> list[str]:
     """By byte: printable ones of Latin-1 are themselves, the others follow from U+0100 on."""
     shown = re.compile("[!-~\xa1-\xac\xae-\xff]")
     others = iter(range(0x100, 0x200))
-    return [
-        chr(byte) if shown.fullmatch(chr(byte)) else chr(next(others)) for byte in range(256)
-    ]
+    return [chr(byte) if shown.fullmatch(chr(byte)) else chr(next(others)) for byte in range(256)]
 
 
-_SYMBOLS = [character.encode() for character in _visible()]
-_BYTES = {ord(character): chr(byte) for byte, character in enumerate(_visible())}
+VISIBLE = _visible()
+_SYMBOLS = [character.encode() for character in VISIBLE]
+_BYTES = {ord(character): chr(byte) for byte, character in enumerate(VISIBLE)}

@@ -32,7 +32,11 @@ _GPT2 = r"'(?:[stmd]|re|ve|ll)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s
 _CJK = r"[一-龥\u0800-一가-\ud7ff]+"
 _KANA_AND_HAN = r"[一-龥\u3040-\u309f\u30a0-\u30ff]+"
 _ASCII_MARK = r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]"""
-_DIGITS_FROM_THE_RIGHT = r"(?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})+(?!\p{N}))|\p{N}{3}|\p{N}+"
+
+# Thousands: three digits, but the first one or two where a number's length asks for it.
+_THOUSANDS = r"(?:(?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})+(?!\p{N}))|\p{N}{3}|\p{N}+)"
+# llama.cpp leaves the first of them with the text before.
+_TEXT_AND_THOUSANDS = rf"(?<![^\p{{N}}])[^\p{{N}}]*{_THOUSANDS}"
 
 # First and last of each run of Latin, Greek, Cyrillic, Armenian, Georgian, Cherokee and other letters
 # that have case, as code points.
@@ -78,7 +82,7 @@ _GPT4O = (_gpt4o(_UP_TO_THREE, _UPPER, _LOWER, f"(?:{_CONTRACTION})?"),)
 _SINGLE_DIGITS = (r"\p{N}", _GPT2)
 _BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 _TINY_AYA = (
-    _DIGITS_FROM_THE_RIGHT,
+    _TEXT_AND_THOUSANDS,
     _gpt4o(_UP_TO_THREE, _ANY_CASE, _ANY_CASE, f"(?:{_CONTRACTION})?"),
 )
 _DEEPSEEK_3 = (_UP_TO_THREE, _KANA_AND_HAN, _DEEPSEEK_V3)
@@ -100,7 +104,8 @@ _FAMILIES: dict[str, PreTokenizer] = {
     "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano": PreTokenizer(
         _LLAMA3, takes_whole_words=True, add_bos=True
     ),
-    "dbrx smaug-bpe glm4 chatglm-bpe": PreTokenizer(_LLAMA3),
+    "dbrx smaug-bpe chatglm-bpe": PreTokenizer(_LLAMA3),
+    "glm4": PreTokenizer(_LLAMA3, takes_whole_words=True),
     "minicpm5": PreTokenizer((_UP_TO_THREE, _llama3(r"\p{N}+")), takes_whole_words=True),
     "jais-2": PreTokenizer(
         (
@@ -175,7 +180,7 @@ _FAMILIES: dict[str, PreTokenizer] = {
     ),
     "afmoe": PreTokenizer(
         (
-            _DIGITS_FROM_THE_RIGHT,
+            _TEXT_AND_THOUSANDS,
             "[一-鿿㐀-䶿豈-\ufaff\u3040-\u309f\u30a0-\u30ff･-ﾟ⼀-\u2fdf\u0e40-\u0e7f\u0e80-\u0eff"
             "ក-\u17ffက-႟ꩠ-ꩿꧠ-\ua9ff가-\ud7afᄀ-ᇿ]+",
             _DEEPSEEK_V3,
@@ -184,7 +189,7 @@ _FAMILIES: dict[str, PreTokenizer] = {
     "falcon": PreTokenizer((r"[\p{P}$+<=>^~|`]+", _GPT2, r"[0-9][0-9][0-9]")),
     "poro-chat bloom gpt3-finnish": PreTokenizer((_BLOOM,)),
     "viking": PreTokenizer((_BLOOM, r"\p{N}")),
-    "superbpe": PreTokenizer((r"\p{N}+", _DIGITS_FROM_THE_RIGHT.replace(r"\p{N}", r"\d"))),
+    "superbpe": PreTokenizer((r"\p{N}+", _THOUSANDS.replace(r"\p{N}", r"\d"))),
     "chameleon": PreTokenizer(
         (
             r"<sentinel:[0-9]+>",
@@ -197,9 +202,6 @@ _FAMILIES: dict[str, PreTokenizer] = {
         add_bos=True,
     ),
 }
-
-# Their files may name a token that begins texts; llama.cpp takes none for granted.
-WITHOUT_BOS = frozenset({"glm4", "chatglm-bpe"})
 
 
 def _by_name() -> Iterator[tuple[str, PreTokenizer]]:

@@ -1,4 +1,7 @@
-"""Merges by score, or finds the likeliest pieces: SentencePiece, over the ids of the file.
+"""Merges by score: of two neighbours in a text, those that make the token of the best score.
+
+SentencePiece does it, over the ids of the file; a stranger is its bytes where there are tokens
+for them. The space before a text is repeated after each special token, as by llama.cpp.
 
 One difference to llama.cpp is wanted: that may merge plain characters into a control token
 ("</" + "s>"), which lets typed text forge one; SentencePiece never does.
@@ -11,8 +14,7 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from llm.text.merging import sentencepiece_model
-from llm.text.merging.sentencepiece_model import BPE, UNIGRAM
-from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED
+from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN
 
 if TYPE_CHECKING:
     from llm.text.vocabulary import Vocabulary
@@ -20,29 +22,24 @@ if TYPE_CHECKING:
 _SPACE = "▁".encode()
 
 
-class SentencePiece:
+class ScoredPairs:
     """See `Merging`. The GIL is released while it works."""
 
-    def __init__(self, model: bytes, *, leading_space: bool, adds_space: bool) -> None:
-        """`adds_space` where the model itself does not put a space before a text that begins."""
-        self.leading_space = leading_space
-        self._start = " " if adds_space else ""
-        self._processor = SentencePieceProcessor()
-        self._processor.LoadFromSerializedProto(model)
+    def __init__(self, vocabulary: "Vocabulary") -> None:
+        self.leading_space = vocabulary.add_space_prefix
+        self._processor = _processor(vocabulary)
 
     def encode(self, text: str, *, begins: bool) -> list[int]:
-        ids: list[int] = self._processor.EncodeAsIds((self._start if begins else "") + text)
+        start = " " if begins and self.leading_space else ""
+        ids: list[int] = self._processor.EncodeAsIds(start + text)
         return ids
 
     def piece(self, token: bytes, *, is_added: bool) -> bytes:
         return token.replace(_SPACE, b" ")
 
 
-def scored_pairs(vocabulary: "Vocabulary") -> SentencePiece:
-    """Merges the two neighbours that make the token of the best score; a stranger is its bytes.
-
-    The space before a text is repeated after each special token, as by llama.cpp.
-    """
+def _processor(vocabulary: "Vocabulary") -> SentencePieceProcessor:
+    """SentencePiece over the same ids. Special tokens never reach it, so it may merge the rest."""
     pieces, hidden = _distinct(vocabulary.tokens)
     types = np.full(len(pieces), NORMAL, np.uint8)
     types[[*vocabulary.control_ids, *hidden]] = CONTROL
@@ -60,39 +57,11 @@ def scored_pairs(vocabulary: "Vocabulary") -> SentencePiece:
     else:
         types[unknown_id] = UNKNOWN
     model = sentencepiece_model.serialize_model(
-        pieces, scores, types, kind=BPE, unknown_id=unknown_id, byte_fallback=byte_fallback
+        pieces, scores, types, unknown_id=unknown_id, byte_fallback=byte_fallback
     )
-    adds_space = vocabulary.add_space_prefix
-    return SentencePiece(model, leading_space=adds_space, adds_space=adds_space)
-
-
-def likeliest_pieces(
-    vocabulary: "Vocabulary", *, charsmap: bytes, joins_spaces: bool
-) -> SentencePiece:
-    """Unigram: the pieces whose scores, log probabilities, have the largest sum.
-
-    `charsmap` (see `sentencepiece_model`) normalises the text first; empty, nothing does. Where
-    `joins_spaces`, each word has one space before it, the first too.
-    """
-    pieces, hidden = _distinct(vocabulary.tokens)
-    is_piece = np.isin(vocabulary.types, (NORMAL, UNUSED))
-    types = np.where(is_piece, NORMAL, CONTROL).astype(np.uint8)
-    types[[*vocabulary.control_ids, *hidden]] = CONTROL
-    unknown_id = vocabulary.unknown_id or 0
-    types[unknown_id] = UNKNOWN
-    model = sentencepiece_model.serialize_model(
-        pieces,
-        vocabulary.scores,
-        types,
-        kind=UNIGRAM,
-        unknown_id=unknown_id,
-        charsmap=charsmap,
-        joins_spaces=joins_spaces,
-    )
-    leading_space = joins_spaces or vocabulary.add_space_prefix
-    return SentencePiece(
-        model, leading_space=leading_space, adds_space=leading_space and not joins_spaces
-    )
+    processor = SentencePieceProcessor()
+    processor.LoadFromSerializedProto(model)
+    return processor
 
 
 def _distinct(tokens: list[bytes]) -> tuple[list[bytes], list[int]]:

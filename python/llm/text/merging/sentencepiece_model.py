@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 # ModelProto.SentencePiece.Type
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
-UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType
+BPE = 2  # TrainerSpec.ModelType
 
 _VARINT, _BYTES, _FLOAT = 0, 2, 5  # protobuf wire types
 _SCORE_AND_TYPE = 7  # bytes: tag, float32, tag, type
@@ -28,22 +28,17 @@ def serialize_model(
     scores: NDArray[np.float32],
     types: NDArray[np.uint8],
     *,
-    kind: int,
     unknown_id: int,
-    byte_fallback: bool = False,
-    charsmap: bytes = b"",
-    joins_spaces: bool = False,
+    byte_fallback: bool,
 ) -> bytes:
-    """The ModelProto of a vocabulary of `kind`, UNIGRAM or BPE.
+    """The ModelProto of a merge-by-score vocabulary whose normaliser only turns spaces into U+2581.
 
     `pieces`, `scores` (V,) and `types` (V,) run in id order. SentencePiece wants the pieces
-    distinct and not empty, and exactly one of them, `unknown_id`, of type UNKNOWN. Its normaliser
-    applies `charsmap`, which has been checked, and turns spaces into U+2581; where `joins_spaces`,
-    one before each word and no others, else all that there are.
+    distinct and not empty, and exactly one of them, `unknown_id`, of type UNKNOWN.
     """
     trainer = b"".join(
         [
-            _tag(3, _VARINT) + _varint(kind),
+            _tag(3, _VARINT) + _varint(BPE),
             _tag(35, _VARINT) + _varint(byte_fallback),
             _tag(40, _VARINT) + _varint(unknown_id),
         ]
@@ -51,9 +46,9 @@ def serialize_model(
     normalizer = b"".join(
         [
             _delimited(1, b"identity"),
-            _delimited(2, charsmap) if charsmap else b"",
-            _tag(3, _VARINT) + _varint(joins_spaces),  # add_dummy_prefix
-            _tag(4, _VARINT) + _varint(joins_spaces),  # remove_extra_whitespaces
+            # The tokenizer adds the leading space: llama.cpp repeats it after special tokens.
+            _tag(3, _VARINT) + _varint(False),  # add_dummy_prefix
+            _tag(4, _VARINT) + _varint(False),  # remove_extra_whitespaces
             _tag(5, _VARINT) + _varint(True),  # escape_whitespaces
         ]
     )

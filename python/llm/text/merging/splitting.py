@@ -2,8 +2,7 @@
 
 Python's `re` knows no Unicode categories, so it runs over the text's shape: a string of the same
 length in which every character but ASCII is replaced by one that stands for its category. That is
-llama.cpp's way too, and its files' patterns are held to it: in a shape, all white space beyond
-ASCII is alike, and `~` is no symbol.
+llama.cpp's way too: all white space beyond ASCII is alike.
 """
 
 import re
@@ -24,7 +23,7 @@ _CATEGORIES = {
     "N": ("\x88", "0-9"),
     "P": ("\x89", r"!-#%-*,-/:;?@\[-\]_{}"),
     "M": ("\x8a", ""),
-    "S": ("\x8b", r"$+<->\^`|"),
+    "S": ("\x8b", r"$+<->\^`|~"),
 }
 _SETS = {name: shape + members for name, (shape, members) in _CATEGORIES.items()}
 _SETS["L"] = "".join(_SETS[name] for name in ("Lu", "Ll", "Lt", "Lm", "Lo", "Han"))
