@@ -117,6 +117,7 @@ WORDS: dict[str, list[str]] = {
         "👨\u200d👩\u200d👧 👍🏽 🇩🇪",
         "a❤️b ☺ © ® ™",
         "1️⃣2️⃣ #️⃣",
+        "a 🪿🩷 🫨b",
     ],
     "others": [
         "a\x00b \x01 \x7f \x80",

@@ -43,6 +43,14 @@ _HAN = (
     (0x2F800, 0x2FA1F),
 )
 
+# Blocks that Unicode fills from version to version, and what with: a Python may be older than a text.
+_FILLING = (
+    (0x1F6D8, 0x1F6DF, "S"),
+    (0x1FA70, 0x1FAFF, "S"),
+    (0x2A6DE, 0x2FFFD, "Lo"),
+    (0x30000, 0x3FFFD, "Lo"),
+)
+
 _PARTS = re.compile(r"\\p\{(\w+)\}|\\.|.", re.DOTALL)
 
 
@@ -125,8 +133,10 @@ def _shape(character: str) -> str:
         return character
     if character in _WHITE_SPACE:
         return _SPACE
-    category = unicodedata.category(character)
-    if category == "Lo" and any(first <= ord(character) <= last for first, last in _HAN):
+    code, category = ord(character), unicodedata.category(character)
+    if category == "Cn":
+        category = next((kind for first, last, kind in _FILLING if first <= code <= last), "Cn")
+    if category == "Lo" and any(first <= code <= last for first, last in _HAN):
         category = "Han"
     known = _CATEGORIES.get(category) or _CATEGORIES.get(category[0])
     return known[0] if known else _OTHER

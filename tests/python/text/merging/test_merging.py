@@ -1,37 +1,17 @@
-"""Every kind of vocabulary gives llama.cpp's ids, stored by tests/golden/make_merging_fixtures.py."""
+"""Each kind of vocabulary gives llama.cpp's ids, as make_merging_fixtures.py stored them."""
 
-import gzip
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trained_vocabulary import vocabulary_metadata
+from support.golden_vocabulary import fixture, tokenizer
 
 from llm.text.merging.pre_tokenizers import PRE_TOKENIZERS
 from llm.text.stream import TextStream
-from llm.text.tokenizer import Tokenizer
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 TEXTS = 300
 
 # What each kind keeps of a text; the others fold letters and spaces.
 LOSSLESS = ("ranks", "characters")
-
-
-@cache
-def fixture(kind: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        gzip.decompress((GOLDEN / f"merging_{kind}.json.gz").read_bytes())
-    )
-    return found
-
-
-@cache
-def tokenizer(kind: str, variant: int = 0) -> Tokenizer:
-    settings = fixture(kind)["settings"] | fixture(kind)["variants"][variant]
-    return Tokenizer.from_metadata(vocabulary_metadata(settings))
 
 
 def cases() -> list[Any]:
