@@ -82,7 +82,10 @@ def rank_settings() -> dict[str, Any]:
 
 
 def character_settings() -> dict[str, Any]:
-    merges = trained_merges(makings(), Characters(), MERGES)
+    # As in Gemma 4, tokens of newlines are made by no merge.
+    merges = trained_merges(
+        [line for text in makings() for line in text.splitlines()], Characters(), MERGES
+    )
     letters = sorted({letter for text in makings() for letter in text if letter > " "})
     kept = [letter for place, letter in enumerate(letters) if place % 9]  # others fall to bytes
     tokens, types = ranked_vocabulary(["▁", "\n", "\n\n", "\n\n\n", *kept], merges)

@@ -1,4 +1,4 @@
-"""What a model file leaves to a guess comes to the engine's log, once, when a node has loaded it."""
+"""What a model file leaves to a guess is told in the engine's log, once, when it is loaded."""
 
 from types import SimpleNamespace
 from typing import Any, cast

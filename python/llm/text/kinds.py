@@ -23,7 +23,9 @@ class Kind:
     end_role: str = "eos"  # what the file calls the token at the end of a whole text
     add_bos: bool = False
     add_eos: bool = False
-    must_add: bool = False  # BOS, whatever the file says
+    # Whatever the file says.
+    must_add_bos: bool = False
+    must_add_eos: bool = False
     add_space_prefix: bool = False
     pre_tokenizer: PreTokenizer | None = None
     warning: str = ""  # for the user
@@ -49,7 +51,8 @@ _KINDS = {
             end_role="seperator",  # so spelled in the files
             add_bos=True,
             add_eos=True,
-            must_add=True,
+            must_add_bos=True,
+            must_add_eos=True,
         ),
         Kind(LIKELIEST_PIECES, eos_id=1, unknown_id=2, add_eos=True),
     )
@@ -73,6 +76,6 @@ def kind_of(metadata: "Metadata") -> Kind:
             )
         kind = replace(kind, pre_tokenizer=PRE_TOKENIZERS.get(pre, DEFAULT), warning=warning)
     if kind.pre_tokenizer is not None:
-        always = kind.pre_tokenizer == LINES
-        kind = replace(kind, add_bos=kind.pre_tokenizer.add_bos, must_add=always)
+        always = kind.pre_tokenizer == LINES  # some files of Gemma 4 say otherwise
+        kind = replace(kind, add_bos=kind.pre_tokenizer.add_bos, must_add_bos=always)
     return kind

@@ -74,8 +74,10 @@ class Vocabulary:
             unknown_id=_token_id(metadata, "unknown", types, kind.unknown_id),
             end_ids=markers.ends.union(end for end in ends if end is not None),
             control_ids=markers.controls.union(controls),
-            add_bos=kind.must_add or metadata.bool("tokenizer.ggml.add_bos_token", kind.add_bos),
-            add_eos=metadata.bool("tokenizer.ggml.add_eos_token", kind.add_eos),
+            add_bos=kind.must_add_bos
+            or metadata.bool("tokenizer.ggml.add_bos_token", kind.add_bos),
+            add_eos=kind.must_add_eos
+            or metadata.bool("tokenizer.ggml.add_eos_token", kind.add_eos),
             add_space_prefix=metadata.bool(
                 "tokenizer.ggml.add_space_prefix", kind.add_space_prefix
             ),

@@ -48,7 +48,7 @@ def test_tokens_that_files_do_not_name(model, ids, bos, eos):
         ("gpt2", {"pre": "llama-bpe", "add_bos_token": False}, ([], [])),
         ("gpt2", {"pre": "qwen2", "add_bos_token": True, "add_eos_token": True}, ([1], [2])),
         ("gemma4", {"add_bos_token": False}, ([1], [])),
-        ("bert", {"add_bos_token": False}, ([1], [3])),
+        ("bert", {"add_bos_token": False, "add_eos_token": False}, ([1], [3])),
         ("t5", {}, ([], [2])),
         ("t5", {"add_bos_token": True, "add_eos_token": False}, ([1], [])),
     ],

@@ -1,6 +1,6 @@
 """How plain text becomes tokens: a module for each way that vocabularies are made.
 
-`sentencepiece` merges by score; `byte_pairs` merges by rank, within the words that `splitting` cuts;
+`sentencepiece` merges by score; `byte_pairs` by rank, within the words that `splitting` cuts;
 `word_pieces` takes the longest piece first; `likeliest_pieces` looks for the best sum of scores.
 `making` knows which one a file wants. Special tokens never come here: the tokenizer has cut them
 out.

@@ -1,7 +1,7 @@
 """What SentencePiece's normaliser does to text: a map of byte sequences to what replaces them.
 
-The map is a double array of little-endian words (darts-clone's), then texts that end in NUL. A node's
-children stand at its offset, each at that xor its byte; a leaf says where its text begins.
+The map is a double array of little-endian words (darts-clone's), then texts that end in NUL. A
+node's children stand at its offset, each at that xor its byte; a leaf says where its text begins.
 """
 
 from collections.abc import Iterator, Sequence

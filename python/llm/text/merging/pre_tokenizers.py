@@ -38,8 +38,8 @@ _THOUSANDS = r"(?:(?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})+(?!\p{N}))|\p{N}{3}|\p{N}+
 # llama.cpp leaves the first of them with the text before.
 _TEXT_AND_THOUSANDS = rf"(?<![^\p{{N}}])[^\p{{N}}]*{_THOUSANDS}"
 
-# First and last of each run of Latin, Greek, Cyrillic, Armenian, Georgian, Cherokee and other letters
-# that have case, as code points.
+# First and last of each run of letters that have case, Latin, Greek, Cyrillic, Armenian, Georgian,
+# Cherokee and others, as code points.
 _CASED_RUNS = """
     41-5a 61-7a b5-b5 c0-d6 d8-f6 f8-1ba 1bc-1bf 1c4-293 295-2af 370-373 376-377 37b-37d 37f-37f
     386-386 388-38a 38c-38c 38e-3a1 3a3-3f5 3f7-481 48a-52f 531-556 10a0-10c5 13a0-13f5 13f8-13fd
@@ -126,8 +126,8 @@ _FAMILIES: dict[str, PreTokenizer] = {
     "bailingmoe bailingmoe2 llada-moe": PreTokenizer((_BAILING,)),
     "exaone-moe": PreTokenizer(
         (
-            rf"{_CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?(?:\p{{L}}\p{{M}}*(?: \p{{L}}\p{{M}}*)*)+|\p{{N}}"
-            r"| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
+            rf"{_CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?(?:\p{{L}}\p{{M}}*(?: \p{{L}}\p{{M}}*)*)+"
+            r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
         )
     ),
     "gpt-2 phi-2 jina-es jina-de gigachat jina-v2-es jina-v2-de a.x-4.0 mellum modern-bert "

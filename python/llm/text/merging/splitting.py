@@ -43,7 +43,7 @@ _HAN = (
     (0x2F800, 0x2FA1F),
 )
 
-# Blocks that Unicode fills from version to version, and what with: a Python may be older than a text.
+# Blocks that Unicode fills from version to version, and what with: a text may be newer than Python.
 _FILLING = (
     (0x1F6D8, 0x1F6DF, "S"),
     (0x1FA70, 0x1FAFF, "S"),

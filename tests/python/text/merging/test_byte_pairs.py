@@ -60,7 +60,7 @@ def test_the_first_of_equal_merges_counts():
 
 
 def test_what_merges_make_that_is_no_token_falls_apart():
-    tokens, merging = made(["a b"])
+    tokens, _ = made(["a b"])
     place = tokens.index(b"ab")
     tokens[place] = b"else"
     merging = BytePairs(tokens, [], [b"a b"], PLAIN)
@@ -90,7 +90,7 @@ def test_bytes_that_the_vocabulary_lacks_are_left_out():
 
 
 def test_every_byte_has_a_symbol_of_its_own_and_comes_back():
-    tokens, merging = made([])
+    _, merging = made([])
     assert len(set(VISIBLE)) == 256
     for byte in range(256):
         symbol = VISIBLE[byte].encode()
@@ -107,7 +107,7 @@ def test_added_tokens_are_spelled_as_text_is():
 
 def test_words_are_remembered_but_not_without_end(monkeypatch):
     monkeypatch.setattr("llm.text.merging.byte_pairs._REMEMBERED", 10)
-    tokens, merging = made(["1 2"], pre=PRE_TOKENIZERS["gpt-2"])
+    _, merging = made(["1 2"], pre=PRE_TOKENIZERS["gpt-2"])
     text = " ".join(f"x{'12' * number}" for number in range(100))
     first = merging.encode(text, begins=True)
     assert len(merging._remembered) <= 10
