@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .exports import signal as signal
     from .instances import on_shutdown as on_shutdown
     from .log import log_error as log_error
+    from .log import log_warning as log_warning
     from .log import print as print
     from .objects import Object as Object
     from .packed import PackedByteArray as PackedByteArray
@@ -70,6 +71,7 @@ _MODULES = {
     "signal": "exports",
     "on_shutdown": "instances",
     "log_error": "log",
+    "log_warning": "log",
     "print": "log",
     "FreedObjectError": "errors",
     "Object": "objects",

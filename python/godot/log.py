@@ -33,6 +33,11 @@ def print(*arguments: object) -> None:
     _call_utility("print", " ".join(map(str, arguments)))
 
 
+def log_warning(text: str) -> None:
+    """A warning in the engine's log."""
+    _call_utility("push_warning", text)
+
+
 def log_error(text: str) -> None:
     """An error in the engine's log, at the caller's line."""
     import sys

@@ -22,6 +22,7 @@ from llm.gpu.program import (
 from llm.models.pooling import MEAN
 from llm.text.chat_format import ChatFormat
 from llm.text.chat_template import ChatTemplate
+from llm.text.merging.sentencepiece import ScoredPairs
 from llm.text.tokenizer import Tokenizer
 from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, Vocabulary
 
@@ -62,22 +63,20 @@ class EchoTokenizer(Tokenizer):
     """A byte, a token."""
 
     def __init__(self) -> None:
-        super().__init__(
-            Vocabulary(
-                tokens=TOKENS,
-                scores=np.zeros(len(TOKENS), np.float32),
-                types=np.array(TYPES, np.uint8),
-                bos_id=None,
-                eos_id=END,
-                unknown_id=NOTHING,
-                end_ids=frozenset({END}),
-                control_ids=CONTROLS | {NOTHING},
-                add_bos=False,
-                add_eos=False,
-                add_space_prefix=False,
-                swallows_space=False,
-            )
+        vocabulary = Vocabulary(
+            tokens=TOKENS,
+            scores=np.zeros(len(TOKENS), np.float32),
+            types=np.array(TYPES, np.uint8),
+            bos_id=None,
+            eos_id=END,
+            unknown_id=NOTHING,
+            end_ids=frozenset({END}),
+            control_ids=CONTROLS | {NOTHING},
+            add_bos=False,
+            add_eos=False,
+            add_space_prefix=False,
         )
+        super().__init__(vocabulary, ScoredPairs(vocabulary))
 
     def encode(
         self,

@@ -36,7 +36,7 @@ class ModelInfo:
     context_length: int  # tokens
     memory_bytes: int
     load_s: float
-    tokenizer: "Tokenizer"
+    tokenizer: "Tokenizer"  # its `warning` is for the user
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What nodes that load a model have in common: which one, and how the load goes."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import godot
@@ -100,7 +101,9 @@ class ModelUser:
         match event:
             case LoadProgressed(fraction):
                 self.load_progress.emit(fraction)
-            case Loaded():
+            case Loaded(info):
+                if info.tokenizer.warning:
+                    _warn(info.tokenizer.warning)
                 self.worker_started.emit()
             case LoadFailed(error, details):
                 self._note_error(error, details)
@@ -124,3 +127,9 @@ class ModelUser:
 
     def _load_spec(self) -> LoadSpec:
         return spec_of(self.model_path, self.executor, self.context_length)
+
+
+@cache
+def _warn(text: str) -> None:
+    """In the log, once: nodes of one file would all say the same."""
+    godot.log_warning(text)

@@ -28,6 +28,7 @@ class SpecialToken:
     text: str
     control: bool  # cuts only where control tokens were asked for
     swallows_space: bool = False  # white space after it disappears
+    swallows_before: bool = False  # and that before it
 
 
 class SpecialTokens:
@@ -84,8 +85,11 @@ def _cut(
             if found in guarded:
                 found = text.find(token.text, found + 1, end)
                 continue
-            if found > start:
-                yield start, found
+            before = found
+            while token.swallows_before and before > start and text[before - 1] in _WHITESPACE:
+                before -= 1
+            if before > start:
+                yield start, before
             yield token.id
             start = found + len(token.text)
             while token.swallows_space and start < end and text[start] in _WHITESPACE:

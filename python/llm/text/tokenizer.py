@@ -1,34 +1,31 @@
-"""Text to token ids and back, for vocabularies that merge by score (`tokenizer.ggml.model` llama).
+"""Text to token ids and back, for every kind of vocabulary.
 
-SentencePiece does the merging; what llama.cpp does around it is done here: special tokens cut
-the text first, and a leading space is repeated after each of them. One difference is wanted:
-llama.cpp may merge plain characters into a control token ("</" + "s>"), which lets typed text
-forge one; SentencePiece never does.
+What is plain text becomes tokens in `merging`, each kind in its own way. What llama.cpp does around
+that is done here: special tokens cut the text first, others begin and end it. Nowhere does plain
+text become a control token, not even where llama.cpp lets it.
 
-Safe to use from several threads at once: nothing changes after construction, and
-SentencePiece releases the GIL while it works.
+Safe to use from several threads at once.
 """
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor
 
-from llm.errors import UnsupportedModelError
-from llm.text import sentencepiece_model
+from llm.text.kinds import kind_of
+from llm.text.merging import Merging
+from llm.text.merging.making import make_merging
 from llm.text.special_tokens import SpecialTokens
 from llm.text.surrogates import without_surrogates
-from llm.text.vocabulary import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary
+from llm.text.vocabulary import BYTE, CONTROL, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
 
 if TYPE_CHECKING:
     from llm.files.metadata import Metadata
 
-_SPACE = "▁".encode()
-
 
 class Tokenizer:
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, merging: Merging, warning: str = "") -> None:
+        """`warning` is for the user: what had to be guessed."""
         self.vocab_size = len(vocabulary.tokens)
         self.bos_id = vocabulary.bos_id
         self.eos_id = vocabulary.eos_id
@@ -39,15 +36,15 @@ class Tokenizer:
         self._silent_ids = _silent_ids(vocabulary)
         self._special = SpecialTokens(vocabulary.special_tokens())
         self.control_beginnings = self._special.control_beginnings
-        self._processor = _processor(vocabulary)
+        self._merging = merging
+        self.warning = warning
 
     @classmethod
     def from_metadata(cls, metadata: "Metadata") -> "Tokenizer":
         """Raises UnsupportedModelError for other vocabularies, ModelFileError for damaged ones."""
-        kind = metadata.str("tokenizer.ggml.model")
-        if kind != "llama":
-            raise UnsupportedModelError(metadata.path, "tokenizer.ggml.model", kind, ["llama"])
-        return cls(Vocabulary.from_metadata(metadata))
+        kind = kind_of(metadata)
+        vocabulary = Vocabulary.from_metadata(metadata, kind)
+        return cls(vocabulary, make_merging(metadata, kind, vocabulary), kind.warning)
 
     def encode(
         self,
@@ -68,22 +65,20 @@ class Tokenizer:
         ids: list[int] = []
         if self.add_bos if add_bos is None else add_bos:
             ids += [] if self.bos_id is None else [self.bos_id]
-        prefix = " " if self._vocabulary.add_space_prefix else ""
-        due = prefix
+        begins = True
         for part in self._special.split(
             without_surrogates(text), control=parse_special, guarded=guarded
         ):
             if isinstance(part, int):
                 ids.append(part)
-                due = prefix
             else:
-                ids += self._processor.EncodeAsIds(due + part)
-                due = ""
+                ids += self._merging.encode(part, begins=begins)
+            begins = isinstance(part, int)
         return ids
 
     def encode_more(self, text: str) -> list[int]:
         """Token ids of text that goes on from other text: no leading space, nothing special."""
-        return [int(id) for id in self._processor.EncodeAsIds(without_surrogates(text))]
+        return self._merging.encode(without_surrogates(text), begins=False)
 
     def encode_whole(self, text: str) -> list[int]:
         """As `encode`, but of a text that nothing follows: it ends as the file says."""
@@ -98,7 +93,7 @@ class Tokenizer:
         Bytes that are not UTF-8 become U+FFFD. For text that continues another use TextStream.
         """
         text = b"".join(map(self.piece, ids)).decode("utf-8", "replace")
-        return text.removeprefix(" ") if self._vocabulary.add_space_prefix else text
+        return text.removeprefix(" ") if self._merging.leading_space else text
 
     def piece(self, token: int) -> bytes:
         """The bytes that `token` adds to a text: perhaps half a character; none for control."""
@@ -106,7 +101,8 @@ class Tokenizer:
             return b""
         if self._types[token] == BYTE:
             return self._vocabulary.byte_of(token)
-        return self._vocabulary.tokens[token].replace(_SPACE, b" ")
+        is_added = self._types[token] == USER_DEFINED
+        return self._merging.piece(self._vocabulary.tokens[token], is_added=is_added)
 
     def is_control(self, token: int) -> bool:
         return token in self._silent_ids
@@ -120,58 +116,3 @@ def _silent_ids(vocabulary: Vocabulary) -> frozenset[int]:
     """Tokens that add nothing to a text: ends of answers, and what the file calls control."""
     silent = np.isin(vocabulary.types, (UNKNOWN, CONTROL, UNUSED))
     return vocabulary.end_ids.union(np.flatnonzero(silent).tolist())
-
-
-def _processor(vocabulary: Vocabulary) -> SentencePieceProcessor:
-    """SentencePiece over the same ids. Special tokens never reach it, so it may merge the rest."""
-    pieces, hidden = _distinct(vocabulary.tokens)
-    types = np.full(len(pieces), NORMAL, np.uint8)
-    types[[*vocabulary.control_ids, *hidden]] = CONTROL
-    bytes_of = {token: vocabulary.byte_of(token) for token in vocabulary.byte_ids()}
-    byte_fallback = len(set(bytes_of.values()) - {b""}) == 256
-    for token, byte in bytes_of.items():
-        types[token] = BYTE if byte and byte_fallback and types[token] == NORMAL else CONTROL
-    scores = vocabulary.scores
-    unknown_id = vocabulary.unknown_id
-    if byte_fallback:
-        # Nothing is unknown then, but SentencePiece wants such a piece: one behind the last id.
-        unknown_id = len(pieces)
-        pieces.append(_unused_name(unknown_id, pieces))
-        scores, types = np.append(scores, np.float32(0)), np.append(types, np.uint8(UNKNOWN))
-    else:
-        types[unknown_id] = UNKNOWN
-    model = sentencepiece_model.serialize_model(
-        pieces, scores, types, unknown_id=unknown_id, byte_fallback=byte_fallback
-    )
-    processor = SentencePieceProcessor()
-    processor.LoadFromSerializedProto(model)
-    return processor
-
-
-def _distinct(tokens: list[bytes]) -> tuple[list[bytes], list[int]]:
-    """The tokens as SentencePiece takes them, and the ids of those that had to be renamed.
-
-    It refuses empty pieces, NUL in pieces, and equal ones. Of equal tokens the last counts, as
-    in llama.cpp; the renamed ones keep their ids and match nothing.
-    """
-    ids: dict[bytes, int] = {}
-    for token, piece in enumerate(tokens):
-        ids[piece] = token
-    pieces = tokens.copy()
-    if len(ids) == len(tokens) and b"" not in ids and b"\0" not in b"".join(tokens):
-        return pieces, []
-    hidden = [
-        token
-        for token, piece in enumerate(pieces)
-        if not piece or b"\0" in piece or ids[piece] != token
-    ]
-    for token in hidden:
-        pieces[token] = _unused_name(token, ids)
-    return pieces, hidden
-
-
-def _unused_name(token: int, taken: Container[bytes]) -> bytes:
-    name = b"<unreachable %d>" % token
-    while name in taken:
-        name += b">"
-    return name

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llm.errors import ModelFileError
+from llm.text.kinds import Kind
+from llm.text.markers import find_markers, is_turn_marker
 from llm.text.special_tokens import SpecialToken
 
 if TYPE_CHECKING:
@@ -19,48 +21,6 @@ if TYPE_CHECKING:
 
 # tokenizer.ggml.token_type
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-
-# Texts that end an answer whatever type the file gives them: many files name only one end token,
-# and some mark others as plain text. Source: llama.cpp, llama-vocab.cpp.
-END_MARKERS = frozenset(
-    text.encode()
-    for text in (
-        "</s>",
-        "<EOT>",
-        "<end_of_turn>",
-        "<end_of_utterance>",
-        "<eos>",
-        "<turn|>",
-        "<|call|>",
-        "<|calls|>",
-        "<|end_of_text|>",
-        "<|endoftext|>",
-        "<|end|>",
-        "<|eom_id|>",
-        "<|eot_id|>",
-        "<|flush|>",
-        "<|im_end|>",
-        "<|return|>",
-        "<|tool_response>",
-        "<｜end▁of▁sentence｜>",  # noqa: RUF001  (DeepSeek writes it with full-width bars)
-        "[EOS]",
-        "[EOT]",
-        "_<EOT>",
-    )
-)
-
-# Where these end answers, as in gpt-oss, "<|end|>" ends only a message, and others follow.
-_HARMONY_ENDS = {b"<|return|>", b"<|call|>"}
-_MESSAGE_END = b"<|end|>"
-
-# HTML's end of struck-through text in Gemma's vocabulary, where it is user-defined.
-_STRIKE_END = b"</s>"
-
-# User-defined tokens that look like this are control tokens too: they shape a chat, and some
-# converters forget to mark them. llama.cpp makes them of typed text.
-_TURN_MARKER = re.compile(
-    rb"<\|[^<>|]+\|?>|<[^<>|]+\|>|<(?:start|end)_of_turn>|\[/?(?:INST|SYSTEM_PROMPT)\]"
-)
 
 # What files store that have no token for a role, and -1 where they store signed numbers.
 _NO_TOKEN = frozenset({2**32 - 1, -1})
@@ -70,23 +30,25 @@ _BYTE_TOKEN = re.compile(rb"<0x([0-9A-F]{2})>")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    tokens: list[bytes]  # (V,) UTF-8, a space written as U+2581
+    tokens: list[bytes]  # (V,) as the file spells them
     scores: NDArray[np.float32]  # (V,) the higher, the earlier merged
     types: NDArray[np.uint8]  # (V,)
     bos_id: int | None
     eos_id: int | None
-    unknown_id: int
+    unknown_id: int | None
     end_ids: frozenset[int]
     # Match in text only where control tokens are asked for; markers of any type among them.
     control_ids: frozenset[int]
     add_bos: bool
     add_eos: bool
     add_space_prefix: bool
-    # Phi-3's files do not say that its control tokens swallow the space after them.
-    swallows_space: bool
+    # What files do not say: in Phi-3's, control tokens swallow the space after them; in some made
+    # for filling in, this token that before it.
+    swallows_space: bool = False
+    mask: bytes | None = None
 
     @classmethod
-    def from_metadata(cls, metadata: "Metadata") -> "Vocabulary":
+    def from_metadata(cls, metadata: "Metadata", kind: Kind) -> "Vocabulary":
         """Raises ModelFileError where arrays or ids do not fit together."""
         tokens = metadata.strings("tokenizer.ggml.tokens")
         size = len(tokens)
@@ -94,33 +56,33 @@ class Vocabulary:
             raise ModelFileError(metadata.path, "tokenizer.ggml.tokens", "is empty")
         scores = _column(metadata, "tokenizer.ggml.scores", size, 0.0).astype(np.float32)
         types = _column(metadata, "tokenizer.ggml.token_type", size, NORMAL).astype(np.uint8)
-        eos_id = _token_id(metadata, "eos", types, 2)
-        ends = {eos_id, *(_optional_token_id(metadata, role, size) for role in ("eot", "eom"))}
-        markers = [token for token, text in enumerate(tokens) if text in END_MARKERS]
-        is_harmony = {tokens[token] for token in markers} >= _HARMONY_ENDS
-        ends.update(
-            token
-            for token in markers
-            if not (tokens[token] == _STRIKE_END and types[token] == USER_DEFINED)
-            and not (tokens[token] == _MESSAGE_END and is_harmony)
-        )
-        controls = np.flatnonzero((types == CONTROL) | (types == UNKNOWN)).tolist()
+        bos_id = _token_id(metadata, "bos", types, kind.bos_id)
+        eos_id = _token_id(metadata, kind.end_role, types, kind.eos_id)
         user_defined = np.flatnonzero(types == USER_DEFINED).tolist()
-        markers += [token for token in user_defined if _TURN_MARKER.fullmatch(tokens[token])]
+        markers = find_markers(tokens, frozenset(user_defined))
+        types[list(markers.plain)] = NORMAL
+        ends = {eos_id, *(_optional_token_id(metadata, role, size) for role in ("eot", "eom"))}
+        controls = np.flatnonzero((types == CONTROL) | (types == UNKNOWN)).tolist()
+        controls += [token for token in user_defined if is_turn_marker(tokens[token])]
         name = metadata.str("general.name", "").lower()
         return cls(
             tokens=tokens,
             scores=scores,
             types=types,
-            bos_id=_token_id(metadata, "bos", types, 1),
+            bos_id=bos_id,
             eos_id=eos_id,
-            unknown_id=_token_id(metadata, "unknown", types) or 0,
-            end_ids=frozenset(end for end in ends if end is not None),
-            control_ids=frozenset([*controls, *markers]),
-            add_bos=metadata.bool("tokenizer.ggml.add_bos_token", True),
-            add_eos=metadata.bool("tokenizer.ggml.add_eos_token", False),
-            add_space_prefix=metadata.bool("tokenizer.ggml.add_space_prefix", True),
+            unknown_id=_token_id(metadata, "unknown", types, kind.unknown_id),
+            end_ids=markers.ends.union(end for end in ends if end is not None),
+            control_ids=markers.controls.union(controls),
+            add_bos=kind.must_add_bos
+            or metadata.bool("tokenizer.ggml.add_bos_token", kind.add_bos),
+            add_eos=kind.must_add_eos
+            or metadata.bool("tokenizer.ggml.add_eos_token", kind.add_eos),
+            add_space_prefix=metadata.bool(
+                "tokenizer.ggml.add_space_prefix", kind.add_space_prefix
+            ),
             swallows_space="phi-3" in name or "phi3" in name,
+            mask=_mask(metadata, name),
         )
 
     def special_tokens(self) -> Iterator[SpecialToken]:
@@ -133,7 +95,11 @@ class Vocabulary:
                 continue
             keeps_space = text in ("<unk>", "<s>", "<|endoftext|>")
             yield SpecialToken(
-                token, text, token in self.control_ids, self.swallows_space and not keeps_space
+                token,
+                text,
+                control=token in self.control_ids,
+                swallows_space=self.swallows_space and not keeps_space,
+                swallows_before=self.tokens[token] == self.mask,
             )
 
     def byte_ids(self) -> list[int]:
@@ -162,10 +128,10 @@ def _column(metadata: "Metadata", key: str, size: int, default: float) -> NDArra
 def _token_id(
     metadata: "Metadata", role: str, types: NDArray[np.uint8], default: int | None = None
 ) -> int | None:
-    """The id for `role`; `default` stands in only if that token is a control token."""
+    """The id for `role`; `default` stands in only if that token plays a part at all."""
     if _stored_id(metadata, role) is not None:
         return metadata.int(_key(role), maximum=len(types) - 1)
-    usable = default is not None and default < len(types) and types[default] == CONTROL
+    usable = default is not None and default < len(types) and types[default] in (CONTROL, UNKNOWN)
     return default if usable else None
 
 
@@ -173,6 +139,17 @@ def _optional_token_id(metadata: "Metadata", role: str, size: int) -> int | None
     """The id for `role`. One outside the vocabulary is none, as to llama.cpp: nothing needs it."""
     token = _stored_id(metadata, role)
     return token if token is not None and 0 <= token < size else None
+
+
+def _mask(metadata: "Metadata", name: str) -> bytes | None:
+    """The token that swallows the space before it. Source: llama.cpp, llama-vocab.cpp."""
+    pre = metadata.str("tokenizer.ggml.pre", "")
+    architecture = metadata.str("general.architecture", "")
+    if any(each in pre for each in ("jina-v2-de", "jina-v2-es", "jina-v2-code")):
+        return b"<mask>"
+    if any(each in architecture for each in ("nomic-bert-moe", "jina-bert-v3")):
+        return b"<mask>"
+    return b"[MASK]" if "modern-bert" in name else None
 
 
 def _stored_id(metadata: "Metadata", role: str) -> int | None:

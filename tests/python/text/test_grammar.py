@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.fake_model import END, FakeTokenizer
+from support.golden_vocabulary import tokenizer
 
 from llm.errors import RequestError
 from llm.text.answer_format import GBNF, REGEX, AnswerFormat
@@ -126,3 +127,26 @@ def test_each_answer_begins_anew() -> None:
 def test_a_wrong_format_is_named(format: AnswerFormat, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         COMPILER.matcher(format)
+
+
+@pytest.mark.parametrize("kind", ["ranks", "characters"])
+@pytest.mark.parametrize(
+    "whole", ['{"name": "Zoë 😀 語", "age": 12345}', '{"name": "", "age": -7}']
+)
+def test_tokens_of_more_or_less_than_a_character(kind: str, whole: str) -> None:
+    made = tokenizer(kind)
+    matcher = GrammarCompiler(made).matcher(AnswerFormat.json_schema(PERSON))
+    ids = made.encode(whole, add_bos=False)
+    assert len(ids) != len(whole)
+    for token in ids:
+        assert not allowed(matcher) & made.end_ids
+        assert matcher.allows(token), made.token_text(token)
+        matcher.accept(token)
+    assert allowed(matcher) >= made.end_ids or matcher.is_complete
+
+
+def test_names_are_forced_in_the_tokens_of_the_vocabulary() -> None:
+    made = tokenizer("ranks")
+    matcher = GrammarCompiler(made).matcher(AnswerFormat.json_schema(PERSON))
+    # The library leaves out a token that may come out otherwise with what follows.
+    assert made.decode(matcher.forced()) in ('{"name', '{"name": "')

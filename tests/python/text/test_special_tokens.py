@@ -16,6 +16,7 @@ SPECIAL = SpecialTokens(
         SpecialToken(6, "\n\n", control=False),
         SpecialToken(7, "<n>", control=True, swallows_space=True),
         SpecialToken(8, "", control=False),
+        SpecialToken(9, "<m>", control=True, swallows_before=True),
     ]
 )
 
@@ -34,6 +35,9 @@ SPECIAL = SpecialTokens(
         pytest.param("[a<s>x", True, [3, 2], id="the longest of all goes first"),
         pytest.param("<n> \n\n z", True, [7, "z"], id="white space swallowed before it can match"),
         pytest.param("<n> <n> ", True, [7, 7], id="white space swallowed between tokens"),
+        pytest.param("u \t<m> v", True, ["u", 9, " v"], id="white space swallowed before it"),
+        pytest.param(" <m> <m>", True, [9, 9], id="and between two, but no further"),
+        pytest.param("<s> <m>", True, [1, 9], id="up to the token before"),
         pytest.param("<n>\u00a0z", True, [7, "\u00a0z"], id="only ASCII white space is swallowed"),
     ],
 )
