@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
 from llm.errors import RequestError
-from llm.files.gguf import GgufFile
+from llm.files.opening import open_model
 from llm.generate.pace import Pace
 from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
@@ -231,14 +231,14 @@ def load_model(
     chunk_rows: int | None = None,
     is_patient: bool = False,
 ) -> Generator[float, None, Model]:
-    """Loads a GGUF file; yields the fraction done, returns the Model.
+    """Loads a model; yields the fraction done, returns the Model.
 
     `executor` and `is_patient` are as choose_executor() takes them; `context_length`, in tokens, is
     cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
     leaves them to the executor. Closing the generator frees everything. Raises LLMError.
     """
     require_context(context_length)
-    with GgufFile.open(path) as file:
+    with open_model(path) as file:
         yield 0.02
         architecture = file.metadata.str("general.architecture")
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)

@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType, quants
 from numpy.typing import NDArray
 
 from llm.errors import UnsupportedModelError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import (
@@ -72,7 +72,7 @@ class ReferenceExecutor(HostLogits):
         self.rows_a_run = program.max_rows
 
     @classmethod
-    def load(cls, program: Program, file: GgufFile) -> Generator[float, None, "ReferenceExecutor"]:
+    def load(cls, program: Program, file: ModelFile) -> Generator[float, None, "ReferenceExecutor"]:
         """Yields the fraction done; returns the executor.
 
         Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
@@ -307,15 +307,12 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
         yield start, min(step, weight.rows - start)
 
 
-def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
+def _expand(file: ModelFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
     if weight.format.name not in FORMATS:
         raise UnsupportedModelError(
             file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
         )
-    row_bytes = weight.columns // weight.format.values * weight.format.bytes
-    raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
-    expanded = quants.dequantize(
-        raw.reshape(count, row_bytes), GGMLQuantizationType(weight.format.id)
-    )
+    raw = file.rows(weight.name, start, count).reshape(count, -1)
+    expanded = quants.dequantize(raw, GGMLQuantizationType(weight.format.id))
     return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)
