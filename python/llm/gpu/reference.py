@@ -45,7 +45,7 @@ from llm.gpu.program import (
 )
 from llm.gpu.tape import Tape
 
-FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
+FORMATS = frozenset({"bf16", "f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
 GELU_SCALE = math.sqrt(2.0 / math.pi)
 GELU_CUBIC = 0.044715

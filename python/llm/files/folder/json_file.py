@@ -1,0 +1,70 @@
+"""Reads JSON that may be anything: too long, too deep, or no object."""
+
+import gc
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from llm.errors import ModelFileError
+
+MAX_JSON_BYTES = 1 << 26  # the largest tokenizer.json known has 33 MB
+MAX_JSON_VALUES = 1 << 22  # each becomes a Python object; that one has half as many
+
+
+def read_json(path: str, *, optional: bool = False) -> dict[str, Any]:
+    """The object that a file holds; an empty one where `optional` and missing.
+
+    Raises ModelFileError.
+    """
+    if optional and not os.path.exists(path):
+        return {}
+    if not os.path.isfile(path):
+        missing = "is no plain file" if os.path.exists(path) else "does not exist"
+        raise ModelFileError(path, "file", missing)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_JSON_BYTES + 1)
+    except OSError as error:
+        raise ModelFileError(path, "file", f"cannot be opened: {error.strerror}") from None
+    if len(data) > MAX_JSON_BYTES:
+        problem = f"has more than {MAX_JSON_BYTES:,} bytes, as many as are read at most"
+        raise ModelFileError(path, "file", problem)
+    return parse_json(data, path, "file")
+
+
+def parse_json(data: bytes, path: str, field: str) -> dict[str, Any]:
+    """The object in UTF-8 `data`. Raises ModelFileError, also for NaN and infinity."""
+    values = sum(map(data.count, (b",", b"[", b"{")))
+    if values > MAX_JSON_VALUES:
+        problem = f"holds {values:,} values, but may hold {MAX_JSON_VALUES:,} at most"
+        raise ModelFileError(path, field, problem)
+    try:
+        with _no_collection():
+            found = json.loads(str(data, "utf-8"), parse_constant=_refuse)
+    except RecursionError:
+        raise ModelFileError(path, field, "is JSON nested too deeply") from None
+    except ValueError as error:  # of JSON, UTF-8, or an integer of too many digits
+        raise ModelFileError(path, field, f"is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ModelFileError(path, field, "is JSON, but not an object")
+    return found
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Parsing makes no garbage, but hundreds of thousands of objects: with collections 3 times
+    as slow."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
