@@ -24,13 +24,14 @@ def read_json(path: str, *, optional: bool = False) -> dict[str, Any]:
         missing = "is no plain file" if os.path.exists(path) else "does not exist"
         raise ModelFileError(path, "file", missing)
     try:
+        size = os.path.getsize(path)
+        if size > MAX_JSON_BYTES:
+            problem = f"has {size:,} bytes, but may have {MAX_JSON_BYTES:,} at most"
+            raise ModelFileError(path, "file", problem)
         with open(path, "rb") as file:
-            data = file.read(MAX_JSON_BYTES + 1)
+            data = file.read(size)
     except OSError as error:
         raise ModelFileError(path, "file", f"cannot be opened: {error.strerror}") from None
-    if len(data) > MAX_JSON_BYTES:
-        problem = f"has more than {MAX_JSON_BYTES:,} bytes, as many as are read at most"
-        raise ModelFileError(path, "file", problem)
     return parse_json(data, path, "file")
 
 
