@@ -1,10 +1,7 @@
 """Reads JSON that may be anything: too long, too deep, or no object."""
 
-import gc
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from llm.errors import ModelFileError
@@ -42,8 +39,7 @@ def parse_json(data: bytes, path: str, field: str) -> dict[str, Any]:
         problem = f"holds {values:,} values, but may hold {MAX_JSON_VALUES:,} at most"
         raise ModelFileError(path, field, problem)
     try:
-        with _no_collection():
-            found = json.loads(str(data, "utf-8"), parse_constant=_refuse)
+        found = json.loads(str(data, "utf-8"), parse_constant=_refuse)
     except RecursionError:
         raise ModelFileError(path, field, "is JSON nested too deeply") from None
     except ValueError as error:  # of JSON, UTF-8, or an integer of too many digits
@@ -51,20 +47,6 @@ def parse_json(data: bytes, path: str, field: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ModelFileError(path, field, "is JSON, but not an object")
     return found
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Parsing makes no garbage, but hundreds of thousands of objects: with collections 3 times
-    as slow."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _refuse(constant: str) -> NoReturn:

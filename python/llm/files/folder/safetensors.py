@@ -111,36 +111,41 @@ class SafetensorsFile:
 
 def _stored(file: SafetensorsFile, name: str, entry: Any, cursor: Cursor) -> Stored:
     """A checked entry of the header; the cursor stands where the data begin."""
-    cursor.field = f"tensor {quoted(name)}"
+    problem = _problem(entry, cursor.remaining)
+    if problem:
+        cursor.field = f"tensor {quoted(name)}"
+        raise cursor.error(problem)
+    begin = entry["data_offsets"][0]
+    return Stored(file, name, entry["dtype"], tuple(entry["shape"]), cursor.position + begin)
+
+
+def _problem(entry: Any, data_size: int) -> str:
+    """What is wrong with an entry of the header, if anything."""
     if not isinstance(entry, dict) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
-        raise cursor.error("is not described by dtype, shape and data_offsets")
+        return "is not described by dtype, shape and data_offsets"
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in SIZES:
-        known = ", ".join(SIZES)
-        raise cursor.error(f"has the dtype {quoted(str(dtype))}, which is none of {known}")
+        return f"has the dtype {quoted(str(dtype))}, which is none of {', '.join(SIZES)}"
     if not _are_sizes(shape) or len(shape) > _MAX_DIMENSIONS:
-        raise cursor.error(f"has a shape that is not up to {_MAX_DIMENSIONS} whole numbers")
+        return f"has a shape that is not up to {_MAX_DIMENSIONS} whole numbers"
     count = math.prod(shape)
     if count > _MAX_VALUES:
-        raise cursor.error(f"has a shape of more than {_MAX_VALUES:,} values")
+        return f"has a shape of more than {_MAX_VALUES:,} values"
     if not _are_sizes(offsets) or len(offsets) != 2:
-        raise cursor.error("has data_offsets that are not two whole numbers")
-    begin, end = offsets
-    if end - begin != count * SIZES[dtype]:
-        needed = count * SIZES[dtype]
-        raise cursor.error(f"has {end - begin:,} bytes by its offsets, but needs {needed:,}")
-    if end > cursor.remaining:
-        raise cursor.error(
-            f"ends at byte {end:,} of the data, of which the file has {cursor.remaining:,}; "
-            "it is cut short or damaged"
-        )
-    return Stored(file, name, dtype, tuple(shape), cursor.position + begin)
+        return "has data_offsets that are not two whole numbers"
+    size, end = offsets[1] - offsets[0], offsets[1]
+    if size != count * SIZES[dtype]:
+        return f"has {size:,} bytes by its offsets, but needs {count * SIZES[dtype]:,}"
+    if end > data_size:
+        where = f"ends at byte {end:,} of the data, of which the file has {data_size:,}"
+        return f"{where}; it is cut short or damaged"
+    return ""
 
 
 def _are_sizes(value: Any) -> bool:
-    if not isinstance(value, list):
+    if not isinstance(value, list) or not set(map(type, value)) <= {int}:
         return False
-    return all(type(size) is int and 0 <= size <= _MAX_VALUES for size in value)
+    return min(value, default=0) >= 0 and max(value, default=0) <= _MAX_VALUES
 
 
 def _check_apart(tensors: dict[str, Stored], cursor: Cursor) -> None:

@@ -3,10 +3,11 @@
 import base64
 import re
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.folder.vocabulary import (
@@ -38,30 +39,28 @@ def read_vocabulary(path: str, found: Mapping[str, Any]) -> Vocabulary:
 
 
 def _bpe(path: str, model: Mapping[str, Any]) -> Vocabulary:
-    tokens = _tokens(path, model)
-    types = _types(tokens)
+    vocab = _checked_vocab(path, model)
+    tokens, types = _tokens(vocab)
     merges = _merges(path, model.get("merges"))
     if model.get("byte_fallback") is not True:
         return Vocabulary("gpt2", tokens, types, merges=[f"{a} {b}".encode() for a, b in merges])
     # Made of a SentencePiece model, whose scores are the order of its merges.
-    unknown = model.get("unk_token")
-    for id, token in enumerate(tokens):
-        if _BYTE.fullmatch(token):
-            types[id] = BYTE
-        elif unknown is not None and token == str(unknown).encode():
-            types[id] = UNKNOWN
-    ranks: dict[str, int] = {}
-    for rank, (a, b) in enumerate(merges):
-        ranks.setdefault(a + b, rank)
+    for byte in range(256):
+        types[vocab.get(f"<0x{byte:02X}>", [])] = BYTE
+    if isinstance(unknown := model.get("unk_token"), str):
+        types[vocab.get(unknown, [])] = UNKNOWN
     last = len(merges)
-    scores = [-float(ranks.get(token.decode("utf-8", "replace"), last)) for token in tokens]
-    return Vocabulary("llama", tokens, types, np.array(scores, np.float32))
+    made = [a + b for a, b in reversed(merges)]
+    ranks = dict(zip(made, range(last - 1, -1, -1), strict=True))  # of many the first
+    scores = np.full(len(tokens), -last, np.float32)
+    ranked = np.fromiter(map(ranks.get, vocab, repeat(last)), np.float32, len(vocab))
+    scores[list(vocab.values())] = -ranked
+    return Vocabulary("llama", tokens, types, scores)
 
 
 def _word_piece(path: str, model: Mapping[str, Any]) -> Vocabulary:
     """GGUF marks where a word begins, not where one goes on."""
-    tokens = _tokens(path, model)
-    types = _types(tokens)
+    tokens, types = _tokens(_checked_vocab(path, model))
     prefix = str(model.get("continuing_subword_prefix", "##")).encode()
     marked = [
         token
@@ -100,32 +99,37 @@ def _unigram(path: str, model: Mapping[str, Any], found: Mapping[str, Any]) -> V
     return Vocabulary("t5", tokens, types, scores, further=further)
 
 
-def _tokens(path: str, model: Mapping[str, Any]) -> list[bytes]:
+def _checked_vocab(path: str, model: Mapping[str, Any]) -> dict[str, int]:
+    """Ids by token."""
     vocab = model.get("vocab")
     if not isinstance(vocab, dict) or not vocab:
         raise ModelFileError(path, "model.vocab", "is no object of tokens and ids")
     ids = vocab.values()
     if set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) >= MAX_TOKENS:
         raise ModelFileError(path, "model.vocab", f"has an id outside 0 to {MAX_TOKENS - 1:,}")
-    tokens: list[bytes | None] = [None] * (max(ids) + 1)
+    return vocab
+
+
+def _tokens(vocab: Mapping[str, int]) -> tuple[list[bytes], NDArray[np.int32]]:
+    """Tokens by id, and their types; what has none is named as converters do."""
+    size = max(vocab.values()) + 1
+    tokens = [b""] * size
+    types = np.full(size, UNUSED, np.int32)
+    types[list(vocab.values())] = NORMAL
     for token, id in vocab.items():
         tokens[id] = token.encode("utf-8", "replace")
-    return [b"[PAD%d]" % id if token is None else token for id, token in enumerate(tokens)]
-
-
-def _types(tokens: list[bytes]) -> np.ndarray:
-    types = np.full(len(tokens), NORMAL, np.int32)
-    types[[id for id, token in enumerate(tokens) if token == b"[PAD%d]" % id]] = UNUSED
-    return types
+    for id in np.flatnonzero(types == UNUSED).tolist():
+        tokens[id] = b"[PAD%d]" % id
+    return tokens, types
 
 
 def _merges(path: str, merges: Any) -> list[tuple[str, str]]:
     """Pairs; older files store them as one text."""
     if not isinstance(merges, list):
         raise ModelFileError(path, "model.merges", "is no list")
-    pairs: list[Any] = [
-        merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges
-    ]
+    pairs: list[Any] = merges
+    if str in set(map(type, merges)):
+        pairs = [merge.split(" ", 1) if isinstance(merge, str) else merge for merge in merges]
     are_pairs = set(map(type, pairs)) <= {list} and set(map(len, pairs)) <= {2}
     if not are_pairs or not set(map(type, chain.from_iterable(pairs))) <= {str}:
         raise ModelFileError(path, "model.merges", "has an entry that is not two tokens")
