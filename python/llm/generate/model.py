@@ -230,15 +230,17 @@ def load_model(
     max_outputs: int = ROWS_APART,
     chunk_rows: int | None = None,
     is_patient: bool = False,
+    quantize: str = "",
 ) -> Generator[float, None, Model]:
     """Loads a model; yields the fraction done, returns the Model.
 
     `executor` and `is_patient` are as choose_executor() takes them; `context_length`, in tokens, is
     cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
-    leaves them to the executor. Closing the generator frees everything. Raises LLMError.
+    leaves them to the executor; `quantize` is as open_model() takes it. Closing the generator frees
+    everything. Raises LLMError.
     """
     require_context(context_length)
-    with open_model(path) as file:
+    with open_model(path, quantize) as file:
         yield 0.02
         architecture = file.metadata.str("general.architecture")
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
