@@ -230,9 +230,22 @@ COMMANDS = {
         ),
         Command(
             "info",
-            "what a GGUF file holds; needs no engine",
-            (Option("file", "a GGUF file", file_path, "FILE", required=True), _JSON),
+            "what a model file holds, and whether it fits; needs no engine",
+            (
+                Option(
+                    "file",
+                    "a GGUF file, the first of a split one, or a Hugging Face folder",
+                    file_path,
+                    "FILE",
+                    required=True,
+                ),
+                Option(
+                    "--context", "tokens that room is for", number_in(int, 16), "N", default=4096
+                ),
+                _JSON,
+            ),
         ),
+        Command("models", "what is known to run, and the test that shows it", (_JSON,)),
     )
 }
 

@@ -33,7 +33,8 @@ from llm.commands.arguments import COMMANDS, DEMOS, forward, pack, parse
         pytest.param("bench", ["--tokens", "8", "--executor", "reference"], id="bench"),
         pytest.param("bench", ["--positions", "128,8192"], id="several positions"),
         pytest.param("perplexity", ["--file", "a b.txt", "--save-logits", "x.npy"], id="files"),
-        pytest.param("info", ["model.gguf", "--json"], id="a positional"),
+        pytest.param("info", ["model.gguf", "--json", "--context", "99"], id="a positional"),
+        pytest.param("models", ["--json"], id="models"),
     ],
 )
 def test_forwarded_options_read_back_the_same(name: str, words: list[str]) -> None:
