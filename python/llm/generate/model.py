@@ -52,7 +52,7 @@ class Model:
         pooling: str,
     ) -> None:
         self.path = path
-        self.name = os.path.basename(path)
+        self.name = _name_of(path)
         self.architecture = architecture
         self.tokenizer = tokenizer
         self.chat_format = chat_format
@@ -207,6 +207,11 @@ class Model:
             raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
 
 
+def _name_of(path: str) -> str:
+    """A folder's path may end with a slash."""
+    return os.path.basename(os.path.normpath(path))
+
+
 def require_context(context_length: int) -> None:
     """Raises RequestError where that is too short."""
     if context_length < MIN_CONTEXT:
@@ -255,8 +260,7 @@ def load_model(
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
         page_bytes = program.page_words * WORD
-        name = os.path.basename(path)
-        identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
+        identity = ModelIdentity(_name_of(path), file.size, file.digest_without_data(), page_bytes)
         pooling = pooling_of(file.metadata)
     chunk = min(chunk, runner.rows_a_run)
     return Model(

@@ -25,6 +25,12 @@ from llm.files.wording import quoted
 CONFIG = "config.json"
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
+_POOLING = os.path.join("1_Pooling", "config.json")
+_POOLING_TYPES = {  # as GGUF numbers them
+    "pooling_mode_mean_tokens": 1,
+    "pooling_mode_cls_token": 2,
+    "pooling_mode_lasttoken": 3,
+}
 _MOST_FILES = 1 << 10
 _MOST_TENSORS = 1 << 18  # an expert is a tensor, and its scales another
 
@@ -62,7 +68,8 @@ class HuggingFaceFolder(ModelFile):
         config_path = os.path.join(path, CONFIG)
         config = Config.read(config_path, read_json(config_path))
         files = _files(path)
-        metadata = Metadata(config.metadata | tokenizer.tokenizer_metadata(path, config), path)
+        values = config.metadata | tokenizer.tokenizer_metadata(path, config)
+        metadata = Metadata(values | _pooling(path, config), path)
         views = views_of(_tensors(files), metadata, is_tied=config.is_tied, block=config.block)
         return cls(path, metadata, views, config.made, files)
 
@@ -101,6 +108,15 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def _pooling(folder: str, config: Config) -> dict[str, int]:
+    """How an embedding model makes one vector of many, where sentence-transformers wrote it."""
+    found = read_json(os.path.join(folder, _POOLING), optional=True)
+    types = [number for key, number in _POOLING_TYPES.items() if found.get(key) is True]
+    if not types:
+        return {}
+    return {f"{config.metadata['general.architecture']}.pooling_type": types[0]}
 
 
 def _files(folder: str) -> dict[str, SafetensorsFile]:

@@ -56,7 +56,10 @@ class View:
 
     def _rows_of(self, part: Part, first: int, end: int) -> Bytes:
         stored = part.stored
-        matrix = stored.data().reshape(part.rows, -1)  # (M, K * bytes of a value)
+        lines = part.rows
+        if len(stored.shape) == 1:  # a bias has a value for each row of its matrix
+            first, end = 0, (lines := stored.shape[0])
+        matrix = stored.data().reshape(lines, -1)  # (M, K * bytes of a value)
         if self.head_size:
             order = _halves_to_neighbours(np.arange(first, end), self.head_size)
             raw = matrix[order]

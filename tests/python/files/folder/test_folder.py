@@ -13,6 +13,7 @@ from support.safetensors_builder import safetensors, write_folder
 from support.tiny_folders import GEMMA_CONFIG, LLAMA_CONFIG
 
 from llm.errors import LLMError, ModelFileError, UnsupportedModelError
+from llm.files.folder.config import ARCHITECTURES
 from llm.files.folder.folder import HuggingFaceFolder
 from llm.files.opening import open_model
 
@@ -160,6 +161,104 @@ def test_factors_of_phi_3(tmp_path: Path) -> None:
         assert file.metadata.int("phi3.rope.scaling.original_context_length") == 4096
         factor = file.metadata.float("phi3.rope.scaling.attn_factor")
         assert factor == pytest.approx((1 + np.log(32) / np.log(4096)) ** 0.5)
+
+
+def test_biases_take_their_places_with_the_rows(tmp_path: Path) -> None:
+    tensors = {f"{BLOCK}self_attn.{kind}_proj.bias": numbers(128) for kind in "qv"}
+    with opened(tmp_path, tensors) as file:
+        order = np.arange(128).reshape(2, 2, 32).swapaxes(1, 2).reshape(-1)
+        assert np.array_equal(file.data("blk.1.attn_q.bias").view(np.float32), order)
+        assert np.array_equal(file.data("blk.1.attn_v.bias").view(np.float32), np.arange(128))
+
+
+@pytest.mark.parametrize(
+    ("setting", "number"),
+    [("mean_tokens", 1), ("cls_token", 2), ("lasttoken", 3), ("max_tokens", None)],
+)
+def test_how_vectors_are_made(tmp_path: Path, setting: str, number: int | None) -> None:
+    (tmp_path / "1_Pooling").mkdir()
+    content = {f"pooling_mode_{setting}": True, "pooling_mode_sqrt": False}
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(content))
+    with opened(tmp_path, {}) as file:
+        assert file.metadata.int("llama.pooling_type", None) == number
+
+
+# What folders of a family hold of a layer beside what all have, and GGUF's names for it.
+LAYER = {
+    "input_layernorm.weight": "attn_norm.weight",
+    "self_attn.q_proj.weight": "attn_q.weight",
+    "self_attn.k_proj.weight": "attn_k.weight",
+    "self_attn.v_proj.weight": "attn_v.weight",
+    "self_attn.o_proj.weight": "attn_output.weight",
+    "mlp.up_proj.weight": "ffn_up.weight",
+    "mlp.gate_proj.weight": "ffn_gate.weight",
+    "mlp.down_proj.weight": "ffn_down.weight",
+}
+NORM = {"post_attention_layernorm.weight": "ffn_norm.weight"}
+HEADS = {"self_attn.q_norm.weight": "attn_q_norm.weight"}
+HEADS |= {"self_attn.k_norm.weight": "attn_k_norm.weight"}
+SANDWICH = {
+    "post_attention_layernorm.weight": "post_attention_norm.weight",
+    "pre_feedforward_layernorm.weight": "ffn_norm.weight",
+    "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
+}
+FAMILIES: dict[str, tuple[str, dict[str, str]]] = {
+    "gemma": ("gemma", LAYER | NORM),
+    "gemma2": ("gemma2", LAYER | SANDWICH),
+    "gemma3_text": ("gemma3", LAYER | SANDWICH | HEADS),
+    "granite": ("granite", LAYER | NORM),
+    "llama": ("llama", LAYER | NORM),
+    "mistral": ("llama", LAYER | NORM),
+    "mixtral": (
+        "llama",
+        {
+            "block_sparse_moe.gate.weight": "ffn_gate_inp.weight",
+            "block_sparse_moe.experts.0.w1.weight": "ffn_gate_exps.weight",
+            "block_sparse_moe.experts.0.w2.weight": "ffn_down_exps.weight",
+            "block_sparse_moe.experts.0.w3.weight": "ffn_up_exps.weight",
+        },
+    ),
+    "phi3": (
+        "phi3",
+        {
+            "self_attn.qkv_proj.weight": "attn_qkv.weight",
+            "mlp.gate_up_proj.weight": "ffn_up.weight",
+        }
+        | NORM,
+    ),
+    "qwen2": ("qwen2", LAYER | NORM | {"self_attn.k_proj.bias": "attn_k.bias"}),
+    "qwen3": ("qwen3", LAYER | NORM | HEADS),
+    "qwen3_moe": (
+        "qwen3moe",
+        {
+            "mlp.gate.weight": "ffn_gate_inp.weight",
+            "mlp.experts.0.gate_proj.weight": "ffn_gate_exps.weight",
+            "mlp.experts.0.down_proj.weight": "ffn_down_exps.weight",
+            "mlp.experts.0.up_proj.weight": "ffn_up_exps.weight",
+        },
+    ),
+    "smollm3": ("smollm3", LAYER | NORM),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("prefix", ["model.", ""])
+def test_names(tmp_path: Path, family: str, prefix: str) -> None:
+    """Without an output of its own, a model may leave "model." out."""
+    architecture, layer = FAMILIES[family]
+    whole = {"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
+    whole |= {f"layers.17.{theirs}": f"blk.17.{ours}" for theirs, ours in layer.items()}
+    tensors = {
+        prefix + name: numbers(128) if "norm" in name or "bias" in name else numbers(128, 4)
+        for name in whole
+    }
+    with opened(tmp_path, tensors, LLAMA_CONFIG | {"model_type": family}) as file:
+        assert file.metadata.str("general.architecture") == architecture
+        assert list(file.tensors) == list(whole.values())
+
+
+def test_every_family_is_tested() -> None:
+    assert {*FAMILIES, "gemma3"} == set(ARCHITECTURES)  # gemma3 has images, and is above
 
 
 def test_an_architecture_that_is_not_known(tmp_path: Path) -> None:
