@@ -88,7 +88,7 @@ def main(node: Any, args: list[str]) -> int:
     """Writes the facts to stdout and returns 0, or one line to stderr and returns 1."""
     del node
     options = parse("info", args)
-    with open_model(options.file) as file:
+    with open_model(options.file, options.quantize or "") as file:
         info = read_info(file, options.context)
     shown = _as_json if options.json else as_table
     Output().write(f"{shown(info, device_memory(), available_ram())}\n")

@@ -206,6 +206,17 @@ def test_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert (rows["name"], rows["runs here"]) == ("folder", "yes")
 
 
+def test_a_folder_as_it_would_be_quantised(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain = write_tiny_llama(tmp_path / "m.gguf", formats=dict.fromkeys(MIXED, Type.F32))
+    whole = facts_of(str(plain), capfd)
+    smaller = facts_of(str(plain), capfd, "--quantize", "q8_0")
+    assert list(whole["formats"]) == ["f32"]
+    assert list(smaller["formats"]) == ["q8_0", "f32"]
+    assert smaller["tensor_bytes"] < 0.28 * whole["tensor_bytes"]
+
+
 def test_an_architecture_that_does_not_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
