@@ -42,11 +42,15 @@ class Upload:
         constant = Weight("constant", FORMATS[0], *CONSTANT.shape)
         self.layout: Layout = place([constant, *weights], SHARD_WORDS)
         self.program: Any = SimpleNamespace(weights=weights, constants={"constant": CONSTANT})
-        self.file: Any = SimpleNamespace(data=self.data.__getitem__)
+        self.file: Any = SimpleNamespace(rows=self.rows)
         self.shards = [device.buffer(4 * words, "a shard") for words in self.layout.shard_words]
 
     def start(self) -> Iterator[float]:
         return upload_weights(self.device, self.shards, self.layout, self.program, self.file)
+
+    def rows(self, name: str, start: int, count: int) -> np.ndarray:
+        size = FORMATS_BY_NAME[name.split()[0]].bytes  # a row is one block
+        return self.data[name][start * size :][: count * size]
 
     def plane(self, shard: int, word: int, count: int) -> np.ndarray:
         """Words of a shard, read back."""

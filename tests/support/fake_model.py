@@ -345,8 +345,9 @@ class FakeLoader:
         self.abandoned = 0  # loads that were closed before their end
 
     def __call__(
-        self, path: str, *, executor: str, context_length: int
+        self, path: str, *, executor: str, context_length: int, quantize: str
     ) -> Generator[float, None, Any]:
+        del quantize
         self.calls.append((path, executor, context_length))
         try:
             for piece in range(self._pieces):

@@ -52,9 +52,9 @@ def _usage() -> str:
 
 
 def _command(name: str, words: list[str]) -> int:
-    if name == "info":
+    if name in ("info", "models"):
         options = arguments.parse(name, words)
-        return _outside_the_engine("llm.commands.info", arguments.forward(name, options))
+        return _outside_the_engine(f"llm.commands.{name}", arguments.forward(name, options))
     if name == "demo":
         return _demo(arguments.parse(name, words))
     if name in arguments.COMMANDS:

@@ -21,6 +21,7 @@ from llm.generate.request import ECHO
 _PACKED = "--packed="
 FORMATS = ("--json-schema", "--grammar", "--regex", "--choices")  # of one answer
 EXECUTORS = ("auto", "reference", "dispatch", "persistent")
+QUANTIZED = ("q8_0", "q4_k")
 DEMOS = ("shop", "room")
 
 
@@ -123,7 +124,9 @@ def texts(text: str) -> Texts:
     return Texts(text.split(","))
 
 
-_MODEL = Option("--model", "a GGUF file (default: Gemma 3 270M)", file_path, "FILE")
+_MODEL = Option(
+    "--model", "a GGUF file or a Hugging Face folder (default: Gemma 3 270M)", file_path, "FILE"
+)
 _JSON = Option("--json", "print one JSON object on stdout")
 _EXECUTOR = Option(
     "--executor",
@@ -131,6 +134,13 @@ _EXECUTOR = Option(
     str,
     default="auto",
     choices=EXECUTORS,
+)
+
+_QUANTIZE = Option(
+    "--quantize",
+    "what float weights become while they load (default: they stay as they are)",
+    str,
+    choices=QUANTIZED,
 )
 
 COMMANDS = {
@@ -146,7 +156,8 @@ COMMANDS = {
                 Option("--raw", "continue the prompt as it is, without a chat template"),
                 Option(
                     "--model",
-                    "a GGUF file (default: Gemma 3 270M), or echo:TEXT, which answers with TEXT",
+                    "a GGUF file or a Hugging Face folder (default: Gemma 3 270M), or echo:TEXT, "
+                    "which answers with TEXT",
                     model_path,
                     "FILE",
                 ),
@@ -177,6 +188,7 @@ COMMANDS = {
                 Option("--regex", "the whole answer matches this", str, "PATTERN"),
                 Option("--choices", "the answer is one of these texts", texts, "TEXT[,TEXT…]"),
                 _EXECUTOR,
+                _QUANTIZE,
                 _JSON,
             ),
         ),
@@ -208,6 +220,7 @@ COMMANDS = {
                 ),
                 Option("--profile", "show where the time of a token and of a prompt goes"),
                 _EXECUTOR,
+                _QUANTIZE,
                 _JSON,
             ),
         ),
@@ -225,14 +238,29 @@ COMMANDS = {
                     "F.npy",
                 ),
                 _EXECUTOR,
+                _QUANTIZE,
                 _JSON,
             ),
         ),
         Command(
             "info",
-            "what a GGUF file holds; needs no engine",
-            (Option("file", "a GGUF file", file_path, "FILE", required=True), _JSON),
+            "what a model file holds, and whether it fits; needs no engine",
+            (
+                Option(
+                    "file",
+                    "a GGUF file, the first of a split one, or a Hugging Face folder",
+                    file_path,
+                    "FILE",
+                    required=True,
+                ),
+                Option(
+                    "--context", "tokens that room is for", number_in(int, 16), "N", default=4096
+                ),
+                _QUANTIZE,
+                _JSON,
+            ),
         ),
+        Command("models", "what is known to run, and the test that shows it", (_JSON,)),
     )
 }
 

@@ -32,7 +32,11 @@ def main(node: Any, args: list[str]) -> int:
     context = max(MIN_CONTEXT, max(options.prompt_tokens, *positions) + options.tokens)
     watch = _LoadWatch()
     with loaded(
-        options.model, options.executor, context_length=context, on_progress=watch
+        options.model,
+        options.executor,
+        quantize=options.quantize,
+        context_length=context,
+        on_progress=watch,
     ) as model:
         load_seconds = watch.seconds
         if context > model.context_length:

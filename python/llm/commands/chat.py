@@ -17,7 +17,7 @@ FRAMES_PER_SECOND = 60  # without a limit a headless engine keeps a core busy wi
 
 # option -> property, where it is given
 PROPERTIES = (
-    *("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor"),
+    *("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "executor", "quantize"),
     *("regex", "choices"),
 )
 

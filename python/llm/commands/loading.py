@@ -15,6 +15,7 @@ def loaded(
     path: str,
     executor: str,
     *,
+    quantize: str | None = None,
     context_length: int = 1024,
     max_outputs: int = ROWS_APART,
     chunk_rows: int | None = None,
@@ -31,6 +32,7 @@ def loaded(
         max_outputs=max_outputs,
         chunk_rows=chunk_rows,
         is_patient=True,
+        quantize=quantize or "",
     )
     model: Model | None = None
     try:

@@ -25,7 +25,13 @@ def main(node: Any, args: list[str]) -> int:
     text = read_text("--file", options.file)
     with (
         _logits_file(options.save_logits) as logits_file,
-        loaded(options.model, options.executor, max_outputs=ROWS, chunk_rows=ROWS) as model,
+        loaded(
+            options.model,
+            options.executor,
+            quantize=options.quantize,
+            max_outputs=ROWS,
+            chunk_rows=ROWS,
+        ) as model,
     ):
         tokens = model.tokenizer.encode(text)[: options.tokens]
         started = time.perf_counter()

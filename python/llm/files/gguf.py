@@ -8,17 +8,17 @@ size before it is used, so a damaged file costs an error and never more memory t
 import hashlib
 import math
 import mmap
-from dataclasses import dataclass
-from types import TracebackType
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.cursor import Cursor
-from llm.files.formats import FORMATS, BlockFormat
+from llm.files.formats import FORMATS
 from llm.files.mapping import map_file
 from llm.files.metadata import Metadata, read_metadata
+from llm.files.model_file import ModelFile, TensorInfo
 from llm.files.wording import quoted
 
 VERSIONS: Final = (2, 3)
@@ -30,35 +30,27 @@ MAX_TENSORS = 1 << 16  # each becomes Python objects; the largest models have a 
 
 
 @dataclass(frozen=True, slots=True)
-class TensorInfo:
-    name: str
-    shape: tuple[int, ...]  # numpy order: a matrix is (M rows, K columns)
-    format: BlockFormat
+class PlacedTensor(TensorInfo):
     offset: int  # of its first byte in the file
-    size: int  # bytes
-
-    @property
-    def count(self) -> int:
-        """Values in it."""
-        return math.prod(self.shape)
 
 
-class GgufFile:
-    """An open file. Arrays that look into it keep the mapping alive by themselves."""
+class GgufFile(ModelFile):
+    """One open file, perhaps a part of a split one."""
 
     def __init__(
         self,
         path: str,
         version: int,
         metadata: Metadata,
-        tensors: dict[str, TensorInfo],
+        tensors: dict[str, PlacedTensor],
         mapped: mmap.mmap,
     ) -> None:
         """Use `open`."""
         self.path = path
+        self.kind = f"GGUF version {version}"
         self.version = version
         self.metadata = metadata
-        self.tensors = tensors  # in the order of the file's records
+        self.tensors: dict[str, PlacedTensor] = tensors  # in the order of the file's records
         self._mapped: mmap.mmap | None = mapped
 
     @classmethod
@@ -72,35 +64,27 @@ class GgufFile:
         tensor_count = cursor.u64()
         cursor.field = "metadata count"
         metadata = read_metadata(cursor, cursor.u64())
-        _check_whole(metadata)
         tensors = _read_tensors(cursor, tensor_count, _alignment(metadata))
         return cls(path, version, metadata, tensors, mapped)
 
-    def tensor(self, name: str) -> TensorInfo:
-        """The record of a tensor that the caller cannot do without."""
-        if name not in self.tensors:
-            found = f"is missing; the file has {len(self.tensors):,} others"
-            raise ModelFileError(self.path, f"tensor {quoted(name)}", found)
-        return self.tensors[name]
-
-    def data(self, name: str) -> np.ndarray:
-        """The bytes of a tensor as they lie in the file: uint8, read-only, not copied."""
-        info = self.tensor(name)
-        return np.frombuffer(self._mapping, np.uint8, info.size, info.offset)
+    def rows(self, name: str, start: int, count: int) -> np.ndarray:
+        """As they lie in the file, not copied."""
+        self.tensor(name)
+        info = self.tensors[name]
+        first = info.offset + start * info.row_bytes
+        return np.frombuffer(self._mapping, np.uint8, count * info.row_bytes, first)
 
     @property
     def size(self) -> int:
-        """Of the file, in bytes."""
         return len(self._mapping)
 
     def digest_without_data(self) -> str:
-        """The SHA-256 of all that comes before the first tensor's data, in hexadecimal."""
+        """Of all that comes before the first tensor's data."""
         end = min((info.offset for info in self.tensors.values()), default=self.size)
         with memoryview(self._mapping) as view:
             return hashlib.sha256(view[:end]).hexdigest()
 
     def close(self) -> None:
-        """Lets the mapping go as soon as no array looks into it."""
         self._mapped = None
 
     @property
@@ -108,17 +92,6 @@ class GgufFile:
         if self._mapped is None:
             raise ValueError(f"{self.path} is closed")
         return self._mapped
-
-    def __enter__(self) -> "GgufFile":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _read_version(cursor: Cursor) -> int:
@@ -133,14 +106,6 @@ def _read_version(cursor: Cursor) -> int:
     raise cursor.error(f"is {version:,}, but this build reads versions 2 and 3")
 
 
-def _check_whole(metadata: Metadata) -> None:
-    key = "split.count"
-    parts = metadata.int(key, 1)
-    if parts > 1:
-        supported = ("1 (join the parts with llama-gguf-split --merge)",)
-        raise UnsupportedModelError(metadata.path, key, parts, supported)
-
-
 def _alignment(metadata: Metadata) -> int:
     key = "general.alignment"
     alignment = metadata.int(key, _DEFAULT_ALIGNMENT, maximum=2**32 - 1)
@@ -149,12 +114,12 @@ def _alignment(metadata: Metadata) -> int:
     return alignment
 
 
-def _read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, TensorInfo]:
+def _read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, PlacedTensor]:
     cursor.field = "tensor count"
     cursor.check_count(count, _SMALLEST_RECORD, "tensors")
     if count > MAX_TENSORS:
         raise cursor.error(f"is {count:,}, but this build reads at most {MAX_TENSORS:,} tensors")
-    records: dict[str, TensorInfo] = {}
+    records: dict[str, PlacedTensor] = {}
     for index in range(count):
         cursor.field = f"tensor name {index:,}"
         name = cursor.name()
@@ -165,7 +130,7 @@ def _read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, Tenso
     return _placed(cursor, records, data_start)
 
 
-def _read_record(cursor: Cursor, name: str, alignment: int) -> TensorInfo:
+def _read_record(cursor: Cursor, name: str, alignment: int) -> PlacedTensor:
     """One tensor; its offset still counts from the start of the tensor data."""
     what = f"tensor {quoted(name)}"
     cursor.field = f"{what} dimensions"
@@ -194,17 +159,16 @@ def _read_record(cursor: Cursor, name: str, alignment: int) -> TensorInfo:
     offset = cursor.u64()
     if offset % alignment:
         raise cursor.error(f"is {offset:,}, but must be a multiple of {alignment:,}")
-    return TensorInfo(name, shape, format, offset, format.size_of(math.prod(dims)))
+    return PlacedTensor(name, shape, format, offset)
 
 
 def _placed(
-    cursor: Cursor, records: dict[str, TensorInfo], data_start: int
-) -> dict[str, TensorInfo]:
+    cursor: Cursor, records: dict[str, PlacedTensor], data_start: int
+) -> dict[str, PlacedTensor]:
     """The records with offsets from the start of the file, all inside it and none on another."""
     file_size = len(cursor.data)
     placed = {
-        name: TensorInfo(name, info.shape, info.format, data_start + info.offset, info.size)
-        for name, info in records.items()
+        name: replace(info, offset=data_start + info.offset) for name, info in records.items()
     }
     end_of_last, last = 0, ""
     for info in sorted(placed.values(), key=lambda info: info.offset):

@@ -7,6 +7,7 @@ import difflib
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from itertools import islice
 
 from llm.errors import ModelFileError
@@ -40,6 +41,15 @@ _LOOKALIKES = (
 
 def map_file(path: str) -> mmap.mmap:
     """Maps a file whose first bytes are GGUF's. Raises ModelFileError for anything else."""
+    return _mapped(path, check_magic)
+
+
+def map_any(path: str) -> mmap.mmap:
+    """Maps a file, whatever it holds. Raises ModelFileError where that cannot be."""
+    return _mapped(path, lambda path, head: None)
+
+
+def _mapped(path: str, check: Callable[[str, bytes], None]) -> mmap.mmap:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -49,7 +59,7 @@ def map_file(path: str) -> mmap.mmap:
         if status.st_size == 0:
             raise ModelFileError(path, "file", "is empty (0 bytes)")
         with open(path, "rb") as file:
-            check_magic(path, file.read(64))
+            check(path, file.read(64))
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise ModelFileError(path, "file", "does not exist" + _suggestion(path)) from None
@@ -71,7 +81,7 @@ def check_magic(path: str, head: bytes) -> None:
 def _lookalike(head: bytes) -> str:
     # safetensors: the length of a JSON header in 8 bytes, then that header.
     if head[8:10] == b'{"':
-        return "; it looks like a safetensors file, which must be converted to GGUF"
+        return "; it looks like a safetensors file; open its folder, which holds config.json too"
     for start, kind in _LOOKALIKES:
         if head.lstrip().startswith(start):
             return f"; it looks like {kind}"
@@ -94,7 +104,9 @@ def _listing(names: list[str]) -> str:
 
 def _what_is_in(folder: str) -> str:
     names = _model_names(folder)
-    return f"; the model files in it: {_listing(names)}" if names else " without a .gguf file in it"
+    if names:
+        return f"; the model files in it: {_listing(names)}"
+    return " without config.json or a .gguf file in it"
 
 
 def _suggestion(path: str) -> str:

@@ -173,8 +173,11 @@ class EchoExecutor(HostLogits):
         return text[len(said)] if len(said) < len(text) else END
 
 
-def load_echo(path: str, *, executor: str, context_length: int) -> Generator[float, None, Model]:
-    """As load_model(), of ECHO, perhaps with what it always says; whichever `executor` is named."""
+def load_echo(
+    path: str, *, executor: str, context_length: int, quantize: str = ""
+) -> Generator[float, None, Model]:
+    """As load_model(), of ECHO, perhaps with what it always says; it has no weights, so whichever
+    `executor` is named, and whatever they should become."""
     require_context(context_length)
     yield 0.5
     tokenizer = EchoTokenizer()

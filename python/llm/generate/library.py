@@ -1,7 +1,7 @@
 """The models that are loaded, each once, however many sessions use it."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from llm.generate.request import LoadSpec
@@ -14,7 +14,7 @@ class LoadModel(Protocol):
     """Loads in pieces, yielding the fraction done; closing it early frees everything."""
 
     def __call__(
-        self, path: str, *, executor: str, context_length: int
+        self, path: str, *, executor: str, context_length: int, quantize: str
     ) -> "Generator[float, None, Model]": ...
 
 
@@ -77,7 +77,10 @@ class ModelLibrary:
             if entry.problem is None and _serves(entry.spec, spec):
                 return entry
         loading = self._load_model(
-            spec.path, executor=spec.executor, context_length=spec.context_length
+            spec.path,
+            executor=spec.executor,
+            context_length=spec.context_length,
+            quantize=spec.quantize,
         )
         self._entries.append(_Entry(spec, loading))
         return self._entries[-1]
@@ -94,5 +97,5 @@ class ModelLibrary:
 
 def _serves(loaded: LoadSpec, wanted: LoadSpec) -> bool:
     """A longer context than a model was loaded for takes another load."""
-    same = (loaded.path, loaded.executor) == (wanted.path, wanted.executor)
+    same = replace(loaded, context_length=wanted.context_length) == wanted
     return same and loaded.context_length >= wanted.context_length

@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
 from llm.errors import RequestError
-from llm.files.gguf import GgufFile
+from llm.files.opening import open_model
 from llm.generate.pace import Pace
 from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
@@ -52,7 +52,7 @@ class Model:
         pooling: str,
     ) -> None:
         self.path = path
-        self.name = os.path.basename(path)
+        self.name = _name_of(path)
         self.architecture = architecture
         self.tokenizer = tokenizer
         self.chat_format = chat_format
@@ -207,6 +207,11 @@ class Model:
             raise RequestError(f"{end} tokens do not fit the context of {self.context_length}")
 
 
+def _name_of(path: str) -> str:
+    """A folder's path may end with a slash."""
+    return os.path.basename(os.path.normpath(path))
+
+
 def require_context(context_length: int) -> None:
     """Raises RequestError where that is too short."""
     if context_length < MIN_CONTEXT:
@@ -230,15 +235,17 @@ def load_model(
     max_outputs: int = ROWS_APART,
     chunk_rows: int | None = None,
     is_patient: bool = False,
+    quantize: str = "",
 ) -> Generator[float, None, Model]:
-    """Loads a GGUF file; yields the fraction done, returns the Model.
+    """Loads a model; yields the fraction done, returns the Model.
 
     `executor` and `is_patient` are as choose_executor() takes them; `context_length`, in tokens, is
     cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
-    leaves them to the executor. Closing the generator frees everything. Raises LLMError.
+    leaves them to the executor; `quantize` is as open_model() takes it. Closing the generator frees
+    everything. Raises LLMError.
     """
     require_context(context_length)
-    with GgufFile.open(path) as file:
+    with open_model(path, quantize) as file:
         yield 0.02
         architecture = file.metadata.str("general.architecture")
         trained = file.metadata.int(f"{architecture}.context_length", default=context_length)
@@ -253,8 +260,7 @@ def load_model(
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
         page_bytes = program.page_words * WORD
-        name = os.path.basename(path)
-        identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
+        identity = ModelIdentity(_name_of(path), file.size, file.digest_without_data(), page_bytes)
         pooling = pooling_of(file.metadata)
     chunk = min(chunk, runner.rows_a_run)
     return Model(

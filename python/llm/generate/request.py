@@ -113,6 +113,7 @@ class LoadSpec:
     path: str  # in the file system's own terms; or ECHO and a reply
     executor: str
     context_length: int  # tokens
+    quantize: str = ""  # as open_model() takes it
 
     def __post_init__(self) -> None:
         if not self.path:

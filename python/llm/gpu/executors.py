@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llm.errors import DeviceError, RequestError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.program import Executor, Program
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CPU_ROWS = 64
 # never saw them ten seconds and more: the first words need not wait for that.
 STEPS_PATIENCE = 1.0
 
-Load = Callable[[Program, GgufFile], Generator[float, None, Executor]]
+Load = Callable[[Program, ModelFile], Generator[float, None, Executor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def _loader(device: "RenderingDevice", name: str, *, is_patient: bool) -> Load:
     from llm.gpu.fused.executor import FusedExecutor
     from llm.gpu.fused.persistent import PersistentExecutor
 
-    def load_dispatch(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
+    def load_dispatch(program: Program, file: ModelFile) -> Generator[float, None, Executor]:
         kind = DispatchExecutor if device.is_cpu else FusedExecutor
         return (yield from kind.load(program, file, device))
 
-    def load_persistent(program: Program, file: GgufFile) -> Generator[float, None, Executor]:
+    def load_persistent(program: Program, file: ModelFile) -> Generator[float, None, Executor]:
         patience = None if is_patient or name == "persistent" else STEPS_PATIENCE
         executor = yield from PersistentExecutor.load(program, file, device, patience)
         if name == "persistent" and executor.name != name:

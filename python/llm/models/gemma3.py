@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from llm.errors import ModelFileError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
@@ -42,7 +42,7 @@ class Gemma3Config:
     pattern: int  # every so many layers one sees everything
 
     @classmethod
-    def from_gguf(cls, file: GgufFile) -> "Gemma3Config":
+    def from_gguf(cls, file: ModelFile) -> "Gemma3Config":
         meta = file.metadata
         width = meta.int("gemma3.embedding_length")
         n_heads = meta.int("gemma3.attention.head_count")
@@ -65,7 +65,7 @@ class Gemma3Config:
         config._check(file)
         return config
 
-    def _check(self, file: GgufFile) -> None:
+    def _check(self, file: ModelFile) -> None:
         for key, value in (
             ("block_count", self.n_layers),
             ("embedding_length", self.width),
@@ -139,7 +139,7 @@ class Block:
         )
 
 
-def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Program:
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree."""
     cfg = Gemma3Config.from_gguf(file)
     table = WeightTable(file)

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from llm.errors import ModelFileError, UnsupportedModelError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
@@ -40,7 +40,7 @@ class LlamaConfig:
     rope_size: int  # values of a head that are rotated
 
     @classmethod
-    def from_gguf(cls, file: GgufFile) -> "LlamaConfig":
+    def from_gguf(cls, file: ModelFile) -> "LlamaConfig":
         meta = file.metadata
         width = meta.int("llama.embedding_length")
         n_heads = meta.int("llama.attention.head_count")
@@ -73,7 +73,7 @@ class LlamaConfig:
         config._check(file)
         return config
 
-    def _check(self, file: GgufFile) -> None:
+    def _check(self, file: ModelFile) -> None:
         for key, value in (
             ("block_count", self.n_layers),
             ("embedding_length", self.width),
@@ -131,7 +131,7 @@ class Block:
         )
 
 
-def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Program:
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
     UnsupportedModelError for experts, biases and other scalings of positions than linear."""
     cfg = LlamaConfig.from_gguf(file)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llm.errors import UnsupportedModelError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
 from llm.models import gemma3, llama
 
@@ -18,13 +18,13 @@ class Limits:
     max_outputs: int  # most rows of logits a run
 
 
-ARCHITECTURES: dict[str, Callable[[GgufFile, int, int, int], Program]] = {
+ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
     "gemma3": gemma3.program,
     "llama": llama.program,
 }
 
 
-def make_program(file: GgufFile, limits: Limits) -> Program:
+def make_program(file: ModelFile, limits: Limits) -> Program:
     """The program of a model file. Raises UnsupportedModelError, ModelFileError."""
     name = file.metadata.str("general.architecture")
     build = ARCHITECTURES.get(name)

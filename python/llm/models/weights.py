@@ -4,7 +4,7 @@ import numpy as np
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.formats import FORMATS
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.operations import Weight
 from llm.gpu.program import Floats
 
@@ -14,7 +14,7 @@ F32 = FORMATS[0]
 class WeightTable:
     """Collects each tensor that an architecture asks for, once, in the order of asking."""
 
-    def __init__(self, file: GgufFile) -> None:
+    def __init__(self, file: ModelFile) -> None:
         self._file = file
         self._taken: dict[str, Weight] = {}
 

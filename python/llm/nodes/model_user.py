@@ -26,7 +26,8 @@ class ModelUser:
         default="",
         hint=FILE,
         hint_string="*.gguf",
-        doc="The model, a GGUF file: a res://, user:// or absolute path. A change is taken up by "
+        doc="The model: a GGUF file, the first of a split one, or a Hugging Face folder with "
+        "safetensors; a res://, user:// or absolute path. A change is taken up by "
         "the next [method start_worker] or request, and cancels what waits for the old one. For "
         "tests of a game there is a model without a file, which loads at once and needs no GPU: "
         "[code]echo:[/code] answers with the text of the question, "
@@ -51,6 +52,17 @@ class ModelUser:
         doc="What runs the model: the CPU (reference), the GPU an operation at a time (dispatch), "
         "the GPU whole tokens at a time (persistent), or what is quickest here (auto). Taken up "
         "like [member model_path].",
+    )
+
+    quantize = export(
+        str,
+        default="",
+        hint=ENUM,
+        hint_string=",q8_0,q4_k",
+        doc="What matrices of float16, bfloat16, float32 or 8-bit floats become while they load: "
+        "[code]q8_0[/code] takes about half of float16's memory and [code]q4_k[/code] about a "
+        "quarter, each for some of the model's quality. Empty leaves them as they are. Blocks "
+        "of GGUF files stay as they are. Taken up like [member model_path].",
     )
 
     worker_started = signal(
@@ -126,7 +138,7 @@ class ModelUser:
             raise RequestError("the node is not inside the tree; add it first")
 
     def _load_spec(self) -> LoadSpec:
-        return spec_of(self.model_path, self.executor, self.context_length)
+        return spec_of(self.model_path, self.executor, self.context_length, self.quantize)
 
 
 @cache

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _worker: Worker | None = None
 
 
-def spec_of(model_path: str, executor: str, context_length: int) -> LoadSpec:
+def spec_of(model_path: str, executor: str, context_length: int, quantize: str) -> LoadSpec:
     """What a node's properties name: a file as the operating system knows it, or the echo.
 
     Raises RequestError where the path is empty.
     """
     if model_path and not model_path.startswith(ECHO):
         model_path = ProjectSettings.globalize_path(model_path)
-    return LoadSpec(model_path, executor, context_length)
+    return LoadSpec(model_path, executor, context_length, quantize)
 
 
 def shared_worker() -> Worker:
@@ -35,13 +35,13 @@ def shared_worker() -> Worker:
 
 
 def _load_model(
-    path: str, *, executor: str, context_length: int
+    path: str, *, executor: str, context_length: int, quantize: str
 ) -> "Generator[float, None, Model]":
     # Called on the worker, so that importing numpy and the rest holds up no frame.
     if path.startswith(ECHO):
         from llm.generate.echo import load_echo
 
-        return load_echo(path, executor=executor, context_length=context_length)
+        return load_echo(path, executor=executor, context_length=context_length, quantize=quantize)
     from llm.generate.model import load_model
 
-    return load_model(path, executor=executor, context_length=context_length)
+    return load_model(path, executor=executor, context_length=context_length, quantize=quantize)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from llm.commands.arguments import COMMANDS, DEMOS, forward, pack, parse
+from llm.commands.arguments import COMMANDS, DEMOS, QUANTIZED, forward, pack, parse
+from llm.files.quantized import TARGETS
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,9 @@ from llm.commands.arguments import COMMANDS, DEMOS, forward, pack, parse
         pytest.param("bench", ["--tokens", "8", "--executor", "reference"], id="bench"),
         pytest.param("bench", ["--positions", "128,8192"], id="several positions"),
         pytest.param("perplexity", ["--file", "a b.txt", "--save-logits", "x.npy"], id="files"),
-        pytest.param("info", ["model.gguf", "--json"], id="a positional"),
+        pytest.param("info", ["model.gguf", "--json", "--context", "99"], id="a positional"),
+        pytest.param("models", ["--json"], id="models"),
+        pytest.param("bench", ["--quantize", "q4_k"], id="quantised"),
     ],
 )
 def test_forwarded_options_read_back_the_same(name: str, words: list[str]) -> None:
@@ -129,3 +132,8 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
         option.help.split(":")[0][:30] in " ".join(said.split())
         for option in COMMANDS[name].options
     )
+
+
+def test_what_weights_may_become_is_said_twice() -> None:
+    """This table imports too little to ask where it is done."""
+    assert QUANTIZED == TARGETS

@@ -1,4 +1,4 @@
-"""`./llm info`: the facts of sound files, and one line for all others."""
+"""`./llm info`: the facts of sound files, whether they fit, and one line for all others."""
 
 import json
 import os
@@ -8,10 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType as Type
 from support.gguf_builder import GgufBuilder
+from support.loading import finish
+from support.safetensors_builder import write_folder
 from support.sample_gguf import gemma_shaped, rich
+from support.tiny_folders import LLAMA_CONFIG, in_type, llama_folder
+from support.tiny_llama import MIXED, write_tiny_llama
 
+from llm.commands import info
 from llm.commands.info import main
+from llm.generate.model import load_model
+from llm.gpu.device.vulkan_memory import DeviceMemory
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +27,16 @@ def gemma(tmp_path_factory: pytest.TempPathFactory) -> str:
     return gemma_shaped(1_000).write(tmp_path_factory.mktemp("models") / "gemma.gguf")
 
 
-def facts_of(path: str, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
-    assert main(None, [path, "--json"]) == 0
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU of 1 GiB, of which half is free, and 2 GiB of RAM."""
+    gpu = DeviceMemory("A card", False, 1 << 30, 1 << 29)
+    monkeypatch.setattr(info, "device_memory", lambda: gpu)
+    monkeypatch.setattr(info, "available_ram", lambda: 2 << 30)
+
+
+def facts_of(path: str, capfd: pytest.CaptureFixture[str], *options: str) -> dict[str, object]:
+    assert main(None, [path, "--json", *options]) == 0
     found = capfd.readouterr()
     assert (found.err, found.out.count("\n")) == ("", 1)
     return json.loads(found.out)
@@ -36,9 +52,10 @@ def test_json(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert found == {
         "file": gemma,
         "file_bytes": os.path.getsize(gemma),
-        "gguf_version": 3,
+        "kind": "GGUF version 3",
         "architecture": "gemma3",
         "supported": True,
+        "problem": None,
         "name": "Gemma-shaped",
         "parameters": embedding + 640 + 18 * (weights_of_layer + norms_of_layer),
         "tensor_bytes": sum(share["bytes"] for share in formats.values()),
@@ -50,11 +67,17 @@ def test_json(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:
         "head_size": 256,
         "vocabulary": 1_000,
         "tokenizer": "llama",
-        "chat_template": False,
+        "chat_template": None,
         "memory_context": 4096,
         "cache_bytes": cache,
-        "memory_bytes": found["tensor_bytes"] + cache,
+        "gpu_bytes": found["gpu_bytes"],
+        "numpy_bytes": found["numpy_bytes"],
+        "gpu": {"device": "A card", "is_cpu": False, "total": 1 << 30, "free": 1 << 29},
+        "available_ram": 2 << 30,
     }
+    activations = 18 << 20  # of 512 tokens at once
+    assert 0 < found["gpu_bytes"] - found["tensor_bytes"] - cache < activations
+    assert 0 < found["numpy_bytes"] - 4 * found["parameters"] - cache < activations
     assert list(formats) == ["q5_0", "q6_k", "q4_k", "q8_0", "f32"]  # the largest first
     assert formats["q8_0"] == {
         "tensors": 19,
@@ -70,12 +93,12 @@ def test_table(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert rows["architecture"] == "gemma3"
     assert rows["parameters"] == "101 M (100,966,016)"
     assert rows["context length"] == "32,768"
-    assert rows["chat template"] == "no"
+    assert rows["chat template"] == "none"
     assert rows["q4_k"] == "6.3 MiB  in 18 tensors"
     assert rows["weights"] == "69.2 MiB"
-    assert rows["memory"] == (
-        "141.2 MiB at 4,096 tokens: the weights and 72.0 MiB of keys and values"
-    )
+    assert rows["memory"] == "158.3 MiB at 4,096 tokens, with 72.0 MiB of keys and values"
+    assert rows["on the GPU"] == "fits: takes 158.3 MiB, 512.0 MiB of 1.0 GiB are free on A card"
+    assert rows["on numpy"] == "fits: takes 459.5 MiB, 2.0 GiB of RAM are available"
 
 
 def test_a_file_that_says_little(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +106,7 @@ def test_a_file_that_says_little(tmp_path: Path, capfd: pytest.CaptureFixture[st
     found = facts_of(path, capfd)
     assert found["name"] == "A rich file: ünïcode 🦊"
     assert found["supported"] is False  # its formats are not all for the kernels
-    for key in ("layers", "heads", "vocabulary", "tokenizer", "cache_bytes", "memory_bytes"):
+    for key in ("layers", "heads", "vocabulary", "tokenizer", "cache_bytes", "gpu_bytes"):
         assert found[key] is None
     assert main(None, [path]) == 0
     table = capfd.readouterr().out
@@ -101,6 +124,117 @@ def test_heads_may_differ_by_layer(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert (found["heads"], found["kv_heads"], found["head_size"]) == (8, 4, 8)
     assert found["memory_context"] == 100
     assert found["cache_bytes"] == (4 + 2 + 1) * (8 + 8) * 100 * 2
+
+
+def table_of(path: str, capfd: pytest.CaptureFixture[str], *options: str) -> dict[str, str]:
+    assert main(None, [path, *options]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    return {line[:17].strip(): line[17:].strip() for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "ram", "on_gpu", "on_numpy"),
+    [
+        pytest.param(
+            DeviceMemory("A card", False, 1 << 30, 1 << 20),
+            1 << 20,
+            "does not fit: takes 158.3 MiB, 1.0 MiB of 1.0 GiB are free on A card",
+            "does not fit: takes 459.5 MiB, 1.0 MiB of RAM are available",
+            id="too small",
+        ),
+        pytest.param(
+            DeviceMemory("A card", False, 1 << 30, None),
+            None,
+            "fits: takes 158.3 MiB, 1.0 GiB are there on A card",
+            "takes 459.5 MiB; this system does not say how much there is",
+            id="a driver and a system that say less",
+        ),
+        pytest.param(
+            DeviceMemory("llvmpipe", True, 1 << 20, 1 << 20),
+            2 << 30,
+            "fits: takes 158.3 MiB, 2.0 GiB of RAM are available to llvmpipe",
+            "fits: takes 459.5 MiB, 2.0 GiB of RAM are available",
+            id="a software driver",
+        ),
+        pytest.param(
+            None,
+            2 << 30,
+            "no Vulkan device was found",
+            "fits: takes 459.5 MiB, 2.0 GiB of RAM are available",
+            id="no device",
+        ),
+    ],
+)
+def test_whether_it_fits(
+    gemma: str,
+    gpu: DeviceMemory | None,
+    ram: int | None,
+    on_gpu: str,
+    on_numpy: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(info, "device_memory", lambda: gpu)
+    monkeypatch.setattr(info, "available_ram", lambda: ram)
+    rows = table_of(gemma, capfd)
+    assert (rows["on the GPU"], rows["on numpy"]) == (on_gpu, on_numpy)
+
+
+def test_a_longer_context_takes_more(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:
+    found = facts_of(gemma, capfd, "--context", "20000")
+    assert found["memory_context"] == 20_000
+    assert found["cache_bytes"] == -(-20_000 // 64) * 64 * 18 * 512 * 2
+    assert facts_of(gemma, capfd, "--context", "99999")["memory_context"] == 32_768
+
+
+def test_numpy_takes_what_a_load_takes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(write_tiny_llama(tmp_path / "m.gguf"))
+    steps = load_model(path, executor="reference", context_length=80)
+    found = facts_of(path, capfd, "--context", "80")
+    model = finish(steps)
+    activations = found["numpy_bytes"] - model.memory_bytes
+    assert 0 < activations < 2 << 20
+
+
+def test_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plain = write_tiny_llama(tmp_path / "m.gguf", formats=dict.fromkeys(MIXED, Type.F32))
+    made = llama_folder(tmp_path / "folder", plain, in_type("F16"), files=2)
+    rows = table_of(str(made), capfd)
+    size = sum(path.stat().st_size for path in made.glob("*.safetensors"))
+    assert rows["size"].endswith("MiB, a Hugging Face folder of 2 safetensors files")
+    assert facts_of(str(made), capfd)["file_bytes"] == size
+    assert (rows["name"], rows["runs here"]) == ("folder", "yes")
+
+
+def test_a_folder_as_it_would_be_quantised(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain = write_tiny_llama(tmp_path / "m.gguf", formats=dict.fromkeys(MIXED, Type.F32))
+    whole = facts_of(str(plain), capfd)
+    smaller = facts_of(str(plain), capfd, "--quantize", "q8_0")
+    assert list(whole["formats"]) == ["f32"]
+    assert list(smaller["formats"]) == ["q8_0", "f32"]
+    assert smaller["tensor_bytes"] < 0.28 * whole["tensor_bytes"]
+
+
+def test_an_architecture_that_does_not_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    weights = {"layer.weight": ("F32", np.ones((3, 64), np.float32))}
+    made = write_folder(tmp_path, LLAMA_CONFIG | {"model_type": "unheard_of"}, weights)
+    rows = table_of(str(made), capfd)
+    assert rows["runs here"].startswith(
+        "no: general.architecture is 'unheard_of'; this build runs gemma3, "
+    )
+    assert rows["layers"] == "3"
+    assert "on numpy" not in rows
+    assert "on the GPU" in rows
+
+
+def test_the_family_of_the_template(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = gemma_shaped(300).add("tokenizer.chat_template", "<start_of_turn>user")
+    rows = table_of(made.write(tmp_path / "m.gguf"), capfd)
+    assert rows["chat template"] == "Gemma"
 
 
 def test_text_of_the_file_cannot_break_the_table(

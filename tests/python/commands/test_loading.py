@@ -16,6 +16,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
 
     def load(path: str, **options: Any) -> Generator[float, None, FakeModel]:
         assert (path, options["executor"], options["context_length"]) == ("a.gguf", "auto", 77)
+        assert options["quantize"] == ""
         assert options["is_patient"]  # what is measured must not change on the way
         yield 0.25
         yield 1.0

@@ -227,11 +227,6 @@ def test_a_file_that_contradicts_itself(tmp_path: Path, made: GgufBuilder, messa
             "this build runs arrays of numbers, arrays of strings",
             id="an array of arrays",
         ),
-        pytest.param(
-            small().add("split.count", 3).build(),
-            "split.count is '3'; this build runs 1 (join the parts with llama-gguf-split --merge)",
-            id="one part of several",
-        ),
     ],
 )
 def test_a_sound_file_that_asks_for_more(tmp_path: Path, content: bytes, message: str) -> None:

@@ -72,7 +72,7 @@ def test_missing_folder(tmp_path: Path) -> None:
     ("present", "problem"),
     [
         pytest.param(["a.gguf"], "is a folder; the model files in it: a.gguf", id="with a model"),
-        pytest.param([], "is a folder without a .gguf file in it", id="empty"),
+        pytest.param([], "is a folder without config.json or a .gguf file in it", id="empty"),
     ],
 )
 def test_folder(tmp_path: Path, present: list[str], problem: str) -> None:

@@ -41,6 +41,7 @@ def test_one_load_whoever_takes_its_steps() -> None:
         (LoadSpec("a.gguf", "reference", 65), False),
         (LoadSpec("a.gguf", "auto", 64), False),
         (LoadSpec("b.gguf", "reference", 64), False),
+        (LoadSpec("a.gguf", "reference", 64, "q8_0"), False),
     ],
 )
 def test_what_one_load_serves(other: LoadSpec, is_shared: bool) -> None:

@@ -9,9 +9,10 @@ weight buffers, GPU to GPU. One thread alone would be bound by its two copies in
 import os
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -19,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llm.files.formats import FORMATS, BlockFormat
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.files.repack import PLANES, pack_into
 from llm.gpu.device.placement import Layout, Placement
 from llm.gpu.device.rendering_device import RenderingDevice
-from llm.gpu.program import Program
+from llm.gpu.operations import Weight
+from llm.gpu.program import Floats, Program
 
 THREADS = min(8, os.cpu_count() or 1)
 AHEAD = 2 * THREADS  # slices on their way
@@ -39,7 +41,7 @@ def upload_weights(
     shards: Sequence[Any],
     layout: Layout,
     program: Program,
-    file: GgufFile,
+    file: ModelFile,
 ) -> Generator[float, None, None]:
     """Fills the weight buffers; yields the fraction of bytes done after each slice.
 
@@ -66,8 +68,8 @@ def upload_weights(
                     shard = shards[part.placement.shard]
                     device.copy(carrier, shard, source, size, to=target)
                 device.free(carrier)
-                done += len(part.data)
-                pending += len(part.data)
+                done += part.size
+                pending += part.size
                 if pending >= SUBMIT_BYTES:
                     device.finish()
                     pending = 0
@@ -86,13 +88,18 @@ class _Slice:
     placement: Placement
     format: BlockFormat
     start: int
-    data: NDArray[np.uint8]
+    blocks: int
+    read: Callable[[], NDArray[np.uint8]]  # its bytes, perhaps made on the thread that asks
+
+    @property
+    def size(self) -> int:
+        """Bytes before they are packed."""
+        return self.blocks * self.format.bytes
 
     @property
     def sizes(self) -> list[int]:
         """Bytes of each plane, whole words."""
-        blocks = len(self.data) // self.format.bytes
-        return [-(-blocks * part.size // WORD) * WORD for part in PLANES[self.format.name]]
+        return [-(-self.blocks * part.size // WORD) * WORD for part in PLANES[self.format.name]]
 
     def copies(self) -> Iterator[tuple[int, int, int]]:
         """(offset among the packed planes, offset in the shard, size) of each plane, in bytes."""
@@ -123,7 +130,7 @@ class _Packer:
         array, words = self._room(sum(sizes) * WORD)
         ends = list(accumulate(sizes))
         planes = [words[end - size : end] for size, end in zip(sizes, ends, strict=True)]
-        pack_into(part.data, part.format, planes)
+        pack_into(part.read(), part.format, planes)
         return self._device.filled(array, "a slice of the weights")
 
     def _room(self, size: int) -> tuple[Any, NDArray[np.uint32]]:
@@ -136,18 +143,22 @@ class _Packer:
         return arrays[size]
 
 
-def _slices(layout: Layout, program: Program, file: GgufFile) -> Iterator[_Slice]:
+def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slice]:
     for name, values in program.constants.items():
-        raw = np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
-        yield from _cut(layout.placements[name], F32, raw)
+        yield _Slice(layout.placements[name], F32, 0, values.size, partial(_bytes_of, values))
     for weight in program.weights:
-        yield from _cut(layout.placements[weight.name], weight.format, file.data(weight.name))
+        yield from _cut(layout.placements[weight.name], weight, file)
 
 
-def _cut(placement: Placement, format: BlockFormat, data: NDArray[np.uint8]) -> Iterator[_Slice]:
-    """Slices of an even number of blocks, so that every plane of each ends with a word."""
-    blocks = SLICE_BYTES // format.bytes // 2 * 2
-    for start in range(0, len(data) // format.bytes, blocks):
-        yield _Slice(
-            placement, format, start, data[start * format.bytes :][: blocks * format.bytes]
-        )
+def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Slice]:
+    """Slices of an even number of rows, so that every plane of each ends with a word."""
+    row_blocks = weight.format.blocks_in(weight.columns)
+    step = max(2, SLICE_BYTES // (row_blocks * weight.format.bytes) // 2 * 2)
+    for start in range(0, weight.rows, step):
+        rows = min(step, weight.rows - start)
+        read = partial(file.rows, weight.name, start, rows)
+        yield _Slice(placement, weight.format, start * row_blocks, rows * row_blocks, read)
+
+
+def _bytes_of(values: Floats) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)

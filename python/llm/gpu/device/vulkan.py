@@ -27,7 +27,7 @@ _ENUMERATE_EXTENSIONS = ctypes.CFUNCTYPE(
 def device_extensions(instance: int, physical_device: int) -> frozenset[str]:
     """Names of the extensions of a VkPhysicalDevice made by a VkInstance; empty where there is no
     loader."""
-    address = _function_address(instance, b"vkEnumerateDeviceExtensionProperties")
+    address = function_address(instance, b"vkEnumerateDeviceExtensionProperties")
     if address is None:
         return frozenset()
     enumerate_extensions = _ENUMERATE_EXTENSIONS(address)
@@ -40,12 +40,12 @@ def device_extensions(instance: int, physical_device: int) -> frozenset[str]:
     return frozenset(properties.name.decode("ascii") for properties in found[: count.value])
 
 
-def _function_address(instance: int, name: bytes) -> int | None:
+def function_address(instance: int, name: bytes) -> int | None:
     """A layer or a wrapped loader may export nothing but vkGetInstanceProcAddr."""
-    loader = _loader()
-    if loader is None:
+    library = _loader()
+    if library is None:
         return None
-    ask = loader.vkGetInstanceProcAddr
+    ask = library.vkGetInstanceProcAddr
     ask.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
     ask.restype = ctypes.c_void_p
     address: int | None = ask(instance, name)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from llm.errors import DeviceError
 from llm.files.formats import FORMATS
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu import state
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.lanes import has_lanes
@@ -131,7 +131,7 @@ class DispatchExecutor:
 
     @classmethod
     def load(
-        cls, program: Program, file: GgufFile, device: RenderingDevice
+        cls, program: Program, file: ModelFile, device: RenderingDevice
     ) -> Generator[float, None, "DispatchExecutor"]:
         """Yields the fraction done; returns the executor. Raises LLMError."""
         check_weights(program, file)

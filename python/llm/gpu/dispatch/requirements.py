@@ -1,14 +1,14 @@
 """What kernels ask of a model's weights."""
 
 from llm.errors import UnsupportedModelError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.files.repack import check_packable
 from llm.gpu.dispatch.launches import PART_WEIGHTS
 from llm.gpu.operations import Embed, MatMul
 from llm.gpu.program import Program
 
 
-def check_weights(program: Program, file: GgufFile) -> None:
+def check_weights(program: Program, file: ModelFile) -> None:
     """UnsupportedModelError where kernels cannot read a weight."""
     for weight in program.weights:
         check_packable(file.path, weight.name, weight.format)

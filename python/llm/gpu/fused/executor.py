@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from llm.errors import DeviceError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu import state
 from llm.gpu.columns.pass_profile import time_pass, units
 from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
@@ -78,7 +78,7 @@ class FusedExecutor(RunsExecutor):
     def load(
         cls,
         program: Program,
-        file: GgufFile,
+        file: ModelFile,
         device: RenderingDevice,
         patience: float | None = None,
     ) -> Generator[float, None, DispatchExecutor]:

@@ -11,7 +11,7 @@ import numpy as np
 from gguf import GGMLQuantizationType, quants
 
 from llm.errors import UnsupportedModelError
-from llm.files.gguf import GgufFile
+from llm.files.model_file import ModelFile
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import PAGE_CELLS, Weight
@@ -22,7 +22,7 @@ from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
-FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
+FORMATS = frozenset({"bf16", "f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
 RUN = {**DENSE, **ATTENTION}  # by operation
 
@@ -44,7 +44,7 @@ class ReferenceExecutor(HostLogits):
         self.rows_a_run = program.max_rows
 
     @classmethod
-    def load(cls, program: Program, file: GgufFile) -> Generator[float, None, "ReferenceExecutor"]:
+    def load(cls, program: Program, file: ModelFile) -> Generator[float, None, "ReferenceExecutor"]:
         """Yields the fraction done; returns the executor.
 
         Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
@@ -140,15 +140,12 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
         yield start, min(step, weight.rows - start)
 
 
-def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
+def _expand(file: ModelFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
     if weight.format.name not in FORMATS:
         raise UnsupportedModelError(
             file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
         )
-    row_bytes = weight.columns // weight.format.values * weight.format.bytes
-    raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
-    expanded = quants.dequantize(
-        raw.reshape(count, row_bytes), GGMLQuantizationType(weight.format.id)
-    )
+    raw = file.rows(weight.name, start, count).reshape(count, -1)
+    expanded = quants.dequantize(raw, GGMLQuantizationType(weight.format.id))
     return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)

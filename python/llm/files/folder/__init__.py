@@ -1,0 +1,11 @@
+"""A Hugging Face folder, read as if it were a GGUF file.
+
+json_file        JSON with limits
+safetensors      one file of tensors; float8, 8-bit floats and their scales
+config           config.json -> metadata
+names            which tensors of the folder make which of GGUF's; views, the rows of one
+tokenizer        the tokenizer's files -> metadata
+tokenizer_model  the vocabulary of a SentencePiece model; tokenizer_json, of all others
+splitting        the name of the pattern that cuts text before it is merged
+folder           all of it, open
+"""
