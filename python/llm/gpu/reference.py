@@ -13,8 +13,8 @@ import numpy as np
 from gguf import GGMLQuantizationType, quants
 from numpy.typing import NDArray
 
-from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
+from llm.files.repack import check_packable
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import (
@@ -45,7 +45,6 @@ from llm.gpu.program import (
 )
 from llm.gpu.tape import Tape
 
-FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
 GELU_SCALE = math.sqrt(2.0 / math.pi)
 GELU_CUBIC = 0.044715
@@ -78,6 +77,8 @@ class ReferenceExecutor(HostLogits):
         Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
         RAM does not suffice.
         """
+        for weight in program.weights:
+            check_packable(file.path, weight.name, weight.format)
         total = sum(weight.rows * weight.columns for weight in program.weights)
         require_ram(
             total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
@@ -309,10 +310,6 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
 
 def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
-    if weight.format.name not in FORMATS:
-        raise UnsupportedModelError(
-            file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
-        )
     row_bytes = weight.columns // weight.format.values * weight.format.bytes
     raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
     expanded = quants.dequantize(

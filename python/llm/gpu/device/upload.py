@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from llm.files.formats import FORMATS, BlockFormat
 from llm.files.gguf import GgufFile
-from llm.files.repack import PLANES, pack_into
+from llm.files.grids import grids
+from llm.files.repack import PIECE_BLOCKS, PLANES, pack_into
 from llm.gpu.device.placement import Layout, Placement
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.program import Program
@@ -47,6 +48,7 @@ def upload_weights(
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
     total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
+    total += sum(grid.nbytes for weight in program.weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0
     packer = _Packer(device)
@@ -81,7 +83,7 @@ def upload_weights(
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Whole blocks of a weight, `start` being the number of the first, which is even."""
+    """Whole blocks of a weight, `start` being the number of the first, a multiple of PIECE_BLOCKS."""
 
     placement: Placement
     format: BlockFormat
@@ -97,8 +99,8 @@ class _Slice:
     def copies(self) -> Iterator[tuple[int, int, int]]:
         """(offset among the packed planes, offset in the shard, size) of each plane, in bytes."""
         source = 0
-        parts = zip(PLANES[self.format.name], self.placement.planes, self.sizes, strict=True)
-        for part, plane, size in parts:
+        parts = PLANES[self.format.name]  # without the grid
+        for part, plane, size in zip(parts, self.placement.planes, self.sizes, strict=False):
             yield source, plane * WORD + self.start * part.size, size
             source += size
 
@@ -141,12 +143,16 @@ def _slices(layout: Layout, program: Program, file: GgufFile) -> Iterator[_Slice
         raw = np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
         yield from _cut(layout.placements[name], F32, raw)
     for weight in program.weights:
-        yield from _cut(layout.placements[weight.name], weight.format, file.data(weight.name))
+        placement = layout.placements[weight.name]
+        yield from _cut(placement, weight.format, file.data(weight.name))
+        for grid in grids(weight.format.name):
+            own = replace(placement, planes=placement.planes[-1:])
+            yield from _cut(own, F32, grid.view(np.uint8))
 
 
 def _cut(placement: Placement, format: BlockFormat, data: NDArray[np.uint8]) -> Iterator[_Slice]:
-    """Slices of an even number of blocks, so that every plane of each ends with a word."""
-    blocks = SLICE_BYTES // format.bytes // 2 * 2
+    """Slices of so many blocks that every plane of each ends with a word."""
+    blocks = SLICE_BYTES // format.bytes // PIECE_BLOCKS * PIECE_BLOCKS
     for start in range(0, len(data) // format.bytes, blocks):
         yield _Slice(
             placement, format, start, data[start * format.bytes :][: blocks * format.bytes]
