@@ -13,7 +13,8 @@
 //            GROUP_HEADS    query heads of a key/value head
 //            TOGETHER       of these, how many a group attends for
 //            LANE_CELLS     cells of a tile that a lane loads, at most
-//            USE_F32, USE_F16, USE_Q5_0, USE_Q8_0, USE_Q4_K, USE_Q6_K: the formats of the weights
+//            FORMATS        of the weights: shader_source.py puts in what they need
+//            PRODUCT_CASES  a case for each of them
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)
 
 #extension GL_EXT_buffer_reference : require
@@ -79,36 +80,7 @@ void run_step() {
 		case KIND_ATTEND:
 			attend_columns();
 			break;
-#ifdef USE_F32
-		case KIND_PRODUCT + 0u:
-			tiles_f32();
-			break;
-#endif
-#ifdef USE_F16
-		case KIND_PRODUCT + 1u:
-			tiles_f16();
-			break;
-#endif
-#ifdef USE_Q5_0
-		case KIND_PRODUCT + 6u:
-			tiles_q5_0();
-			break;
-#endif
-#ifdef USE_Q8_0
-		case KIND_PRODUCT + 8u:
-			tiles_q8_0();
-			break;
-#endif
-#ifdef USE_Q4_K
-		case KIND_PRODUCT + 12u:
-			tiles_q4_k();
-			break;
-#endif
-#ifdef USE_Q6_K
-		case KIND_PRODUCT + 14u:
-			tiles_q6_k();
-			break;
-#endif
+			PRODUCT_CASES
 		default:
 			break;
 	}

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llm.files.formats import FORMATS, BlockFormat
+from llm.files.grids import grids
 from llm.files.model_file import ModelFile
-from llm.files.repack import PLANES, pack_into
+from llm.files.repack import PIECE_BLOCKS, PLANES, pack_into
 from llm.gpu.device.placement import Layout, Placement
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.operations import Weight
@@ -49,6 +50,7 @@ def upload_weights(
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
     total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
+    total += sum(grid.nbytes for weight in program.weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0
     packer = _Packer(device)
@@ -83,7 +85,7 @@ def upload_weights(
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Whole blocks of a weight, `start` being the number of the first, which is even."""
+    """Whole blocks of a weight, `start` being the number of the first, a multiple of PIECE_BLOCKS."""
 
     placement: Placement
     format: BlockFormat
@@ -104,8 +106,8 @@ class _Slice:
     def copies(self) -> Iterator[tuple[int, int, int]]:
         """(offset among the packed planes, offset in the shard, size) of each plane, in bytes."""
         source = 0
-        parts = zip(PLANES[self.format.name], self.placement.planes, self.sizes, strict=True)
-        for part, plane, size in parts:
+        parts = PLANES[self.format.name]  # without the grid
+        for part, plane, size in zip(parts, self.placement.planes, self.sizes, strict=False):
             yield source, plane * WORD + self.start * part.size, size
             source += size
 
@@ -147,18 +149,23 @@ def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slic
     for name, values in program.constants.items():
         yield _Slice(layout.placements[name], F32, 0, values.size, partial(_bytes_of, values))
     for weight in program.weights:
-        yield from _cut(layout.placements[weight.name], weight, file)
+        placement = layout.placements[weight.name]
+        yield from _cut(placement, weight, file)
+        for grid in grids(weight.format.name):
+            own = replace(placement, planes=placement.planes[-1:])
+            yield _Slice(own, F32, 0, grid.size, partial(_bytes_of, grid))
 
 
 def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Slice]:
-    """Slices of an even number of rows, so that every plane of each ends with a word."""
+    """Slices of so many rows that every plane of each ends with a word."""
     row_blocks = weight.format.blocks_in(weight.columns)
-    step = max(2, SLICE_BYTES // (row_blocks * weight.format.bytes) // 2 * 2)
+    most = SLICE_BYTES // (row_blocks * weight.format.bytes)
+    step = max(1, most // PIECE_BLOCKS) * PIECE_BLOCKS
     for start in range(0, weight.rows, step):
         rows = min(step, weight.rows - start)
         read = partial(file.rows, weight.name, start, rows)
         yield _Slice(placement, weight.format, start * row_blocks, rows * row_blocks, read)
 
 
-def _bytes_of(values: Floats) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
+def _bytes_of(values: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(-1)

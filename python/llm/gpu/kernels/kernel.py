@@ -4,10 +4,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from llm.files.formats import FORMATS_BY_NAME
+from llm.files.repack import PLANES
+
 PUSH_CONSTANT_LIMIT = 128  # bytes, Godot's own cap
 PUSH_CONSTANT_ALIGNMENT = 16  # bytes, what Godot rounds a block up to
 
-FORMAT_IDS = {"f32": 0, "f16": 1, "q5_0": 6, "q8_0": 8, "q4_k": 12, "q6_k": 14}
+FORMAT_IDS = {name: FORMATS_BY_NAME[name].id for name in PLANES}
 
 Params = Mapping[str, str]  # name of a field -> its struct code: "4I", "I" or "f"
 

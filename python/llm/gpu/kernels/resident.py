@@ -46,7 +46,7 @@ def steps_kernel(
         "PAGES": pages,
         "INPUT_SIZE": input_size,
         "MODEL_WIDTH": model_width,
-        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+        "FORMATS": " ".join(sorted(formats)),
         **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
         "STEP_CASES": " ".join(
             f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
@@ -70,7 +70,8 @@ def columns_kernel(
     formats: Iterable[str],
 ) -> Kernel:
     """The kernel that runs a model's layers for a pass of up to `columns` tokens."""
-    defines = {
+    names = sorted(formats)
+    defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
         "COLUMNS": columns,
         "SLICE_STEPS": slice_steps,
@@ -78,7 +79,10 @@ def columns_kernel(
         "GROUP_HEADS": group_heads,
         "TOGETHER": together,
         "LANE_CELLS": lane_cells,
-        **{f"USE_{name.upper()}": 1 for name in sorted(formats)},
+        "FORMATS": " ".join(names),
+        "PRODUCT_CASES": " ".join(
+            f"case KIND_PRODUCT + {FORMAT_IDS[name]}u: tiles_{name}(); break;" for name in names
+        ),
     }
     return Kernel("columns.comp", RESIDENT_SUBGROUPS * subgroup_size, COLUMNS, defines)
 

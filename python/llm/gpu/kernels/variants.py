@@ -93,9 +93,9 @@ def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
     return Kernel("attend.comp", group_size, ATTEND, defines)
 
 
-def _embed(format_id: int) -> Kernel:
+def _embed(format_name: str) -> Kernel:
     params = {"planes": "4I", "width": "I", "y": "I", "scale": "f"}
-    return Kernel("embed.comp", 64, params, {"FORMAT": format_id})
+    return Kernel("embed.comp", 64, params, {"FORMAT": format_name})
 
 
 KERNELS: dict[str, Kernel] = {
@@ -222,15 +222,15 @@ KERNELS: dict[str, Kernel] = {
 for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
     KERNELS[f"probe_matrices_{_size}"] = Kernel("probe_matrices.comp", _size, {})
 KERNELS["probe_fragments"] = Kernel("probe_fragments.comp", 32, {}, {"SUBGROUP_SIZE": 32})
-for _name, _id in FORMAT_IDS.items():
-    KERNELS[f"embed_{_name}"] = _embed(_id)
+for _name in FORMAT_IDS:
+    KERNELS[f"embed_{_name}"] = _embed(_name)
     for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
         KERNELS[_tile.kernel(_name)] = Kernel(
             "matmul_matrix.comp",
             _tile.group_size,
             PRODUCT,
             {
-                "FORMAT": _id,
+                "FORMAT": _name,
                 "TILE_ROWS": _tile.rows,
                 "TILE_COLUMNS": _tile.columns,
                 "SUB_ROWS": _tile.sub_rows,
@@ -242,25 +242,25 @@ for _name, _id in FORMAT_IDS.items():
             "matmul_few.comp",
             _few.group_size,
             PRODUCT,
-            {"FORMAT": _id, "SUBGROUP_SIZE": _few.subgroup_size, "COLUMNS": _few.columns},
+            {"FORMAT": _name, "SUBGROUP_SIZE": _few.subgroup_size, "COLUMNS": _few.columns},
         )
     for _columns in MATMUL_TILE_COLUMNS:
         KERNELS[f"matmul_{_name}_{_columns}"] = Kernel(
             "matmul.comp",
             MATMUL_TILE_ROWS * _columns // 16,
             PRODUCT,
-            {"FORMAT": _id, "TILE_ROWS": MATMUL_TILE_ROWS, "TILE_COLUMNS": _columns},
+            {"FORMAT": _name, "TILE_ROWS": MATMUL_TILE_ROWS, "TILE_COLUMNS": _columns},
         )
     for _columns in MATVEC_COLUMNS:
         KERNELS[f"matvec_{_name}_{_columns}"] = Kernel(
-            "matvec.comp", 128, PRODUCT, {"FORMAT": _id, "COLUMNS": _columns}
+            "matvec.comp", 128, PRODUCT, {"FORMAT": _name, "COLUMNS": _columns}
         )
     for _columns in MATMUL_ROWS_COLUMNS:
         KERNELS[f"matmul_rows_{_name}_{_columns}"] = Kernel(
             "matmul_rows.comp",
             8,
             PRODUCT,
-            {"FORMAT": _id, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
+            {"FORMAT": _name, "ROWS": MATMUL_ROWS_ROWS, "COLUMNS": _columns},
         )
     for _parts, _columns in product(LANES_PARTS, LANES_ROWS):
         KERNELS[f"matvec_lanes_{_name}_{_parts}_{_columns}"] = Kernel(
@@ -268,7 +268,7 @@ for _name, _id in FORMAT_IDS.items():
             LANES,
             PRODUCT_BY_LANES,
             {
-                "FORMAT": _id,
+                "FORMAT": _name,
                 "PARTS": _parts,
                 "COLUMNS": _columns,
                 "ROWS": LANES_ROWS[_columns],

@@ -10,8 +10,8 @@ from collections.abc import Generator, Sequence
 import numpy as np
 from gguf import GGMLQuantizationType, quants
 
-from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
+from llm.files.repack import check_packable
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import PAGE_CELLS, Weight
@@ -22,7 +22,6 @@ from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
-FORMATS = frozenset({"bf16", "f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
 RUN = {**DENSE, **ATTENTION}  # by operation
 
@@ -50,6 +49,8 @@ class ReferenceExecutor(HostLogits):
         Raises UnsupportedModelError for a block format it cannot expand, DeviceMemoryError where
         RAM does not suffice.
         """
+        for weight in program.weights:
+            check_packable(file.path, weight.name, weight.format)
         total = sum(weight.rows * weight.columns for weight in program.weights)
         require_ram(
             total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
@@ -142,10 +143,6 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
 
 def _expand(file: ModelFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
-    if weight.format.name not in FORMATS:
-        raise UnsupportedModelError(
-            file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
-        )
     raw = file.rows(weight.name, start, count).reshape(count, -1)
     expanded = quants.dequantize(raw, GGMLQuantizationType(weight.format.id))
     return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)
