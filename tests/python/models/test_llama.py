@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
 from support.loading import finish
+from support.logits import logits_of
 from support.random_model import VOCABULARY
 from support.tiny_llama import (
     CONTEXT,
@@ -37,17 +38,6 @@ def program_of(path: Path) -> Program:
         return make_program(file, Limits(CONTEXT, 8, 1))
 
 
-def all_logits(model: Model, pieces: list[int]) -> np.ndarray:
-    found, start = [], 0
-    for count in pieces:
-        ids = PROMPT[start : start + count]
-        model.forward(ids, start, range(len(ids)))
-        found.append(model.logits().copy())
-        start += count
-    assert start == len(PROMPT)
-    return np.concatenate(found)
-
-
 @pytest.mark.parametrize("write", [write_tiny_llama, write_tiny_k_quant_llama])
 @pytest.mark.parametrize(
     "pieces",
@@ -56,8 +46,8 @@ def all_logits(model: Model, pieces: list[int]) -> np.ndarray:
 def test_pieces_give_what_the_whole_gives(tmp_path: Path, write: Any, pieces: list[int]) -> None:
     model = load(write(tmp_path / "tiny.gguf"))
     assert model.context_length == CONTEXT
-    whole = all_logits(model, [61])
-    assert np.abs(all_logits(model, pieces) - whole).max() < 1e-3 * np.abs(whole).max()
+    whole = logits_of(model, PROMPT, [61])
+    assert np.abs(logits_of(model, PROMPT, pieces) - whole).max() < 1e-3 * np.abs(whole).max()
 
 
 def test_the_products_add_the_residual(tmp_path: Path) -> None:
