@@ -1,5 +1,5 @@
 // In place on x[r, h, :]: RMS norm over D where there is a norm weight, rotary embedding at the
-// row's position, then times `scale`.
+// row's position, then times `scale`, and where rotated times `magnitude`.
 //
 // Rotation turns pair i by position * table[i] turns: of the first `turned` values those at i and
 // i + turned/2, or those at 2i and 2i + 1. Values after them are not rotated. One group for a head of
@@ -27,7 +27,8 @@ layout(push_constant, std430) uniform Params {
 	uint stride; // floats from row to row
 	float eps;
 	float scale;
-	uint pad[2];
+	float magnitude; // of rotated values
+	uint pad[1];
 }
 params;
 
@@ -65,7 +66,7 @@ void main() {
 		const vec2 pair = vec2(scaled(x, first, scale), scaled(x, second, scale));
 		const uint entry = params.table + 2u * i;
 		const vec2 per_position = uintBitsToFloat(uvec2(weights[entry], weights[entry + 1u]));
-		const vec2 turn = cos_sin_turns(position_turns(position, per_position));
+		const vec2 turn = params.magnitude * cos_sin_turns(position_turns(position, per_position));
 		work[x + first] = pair.x * turn.x - pair.y * turn.y;
 		work[x + second] = pair.x * turn.y + pair.y * turn.x;
 	}

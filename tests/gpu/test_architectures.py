@@ -15,7 +15,7 @@ from support.tiny_models import SHARP, TOLERANCE, error
 from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-WITH_STEPS = ("gemma3", "llama")  # others run as dispatches
+WITH_STEPS = ("gemma3", "llama", "qwen3")  # others run as dispatches
 
 
 @pytest.mark.parametrize("write", all_cases())

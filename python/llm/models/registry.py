@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.program import Program
-from llm.models import gemma3, llama
+from llm.models import gemma, gemma2, gemma3, granite, llama, phi3, qwen2, qwen3, smollm3
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,15 @@ class Limits:
 
 
 ARCHITECTURES: dict[str, Callable[[GgufFile, int, int, int], Program]] = {
+    "gemma": gemma.program,
+    "gemma2": gemma2.program,
     "gemma3": gemma3.program,
+    "granite": granite.program,
     "llama": llama.program,
+    "phi3": phi3.program,
+    "qwen2": qwen2.program,
+    "qwen3": qwen3.program,
+    "smollm3": smollm3.program,
 }
 
 

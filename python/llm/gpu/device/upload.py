@@ -141,7 +141,10 @@ def _slices(layout: Layout, program: Program, file: GgufFile) -> Iterator[_Slice
         raw = np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
         yield from _cut(layout.placements[name], F32, raw)
     for weight in program.weights:
-        yield from _cut(layout.placements[weight.name], weight.format, file.data(weight.name))
+        row_bytes = weight.format.size_of(weight.columns)
+        start = weight.first_row * row_bytes
+        data = file.data(weight.tensor)[start : start + weight.rows * row_bytes]
+        yield from _cut(layout.placements[weight.name], weight.format, data)
 
 
 def _cut(placement: Placement, format: BlockFormat, data: NDArray[np.uint8]) -> Iterator[_Slice]:

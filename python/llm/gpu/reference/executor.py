@@ -147,7 +147,8 @@ def _expand(file: GgufFile, weight: Weight, start: int, count: int) -> Floats:
             file.path, f"type of tensor {weight.name}", weight.format.name, FORMATS
         )
     row_bytes = weight.columns // weight.format.values * weight.format.bytes
-    raw = file.data(weight.name)[start * row_bytes : (start + count) * row_bytes]
+    first = weight.first_row + start
+    raw = file.data(weight.tensor)[first * row_bytes : (first + count) * row_bytes]
     expanded = quants.dequantize(
         raw.reshape(count, row_bytes), GGMLQuantizationType(weight.format.id)
     )
