@@ -12,10 +12,22 @@ from support.random_model import VOCABULARY
 from support.rounded_inputs import round_inputs
 from support.tiny_models import SHARP, TOLERANCE, error
 
+from llm.errors import DeviceError
 from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-WITH_STEPS = ("gemma3", "llama", "qwen3")  # others run as dispatches
+WITH_STEPS = (
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "granite",
+    "llama",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "smollm3",
+)
+AS_DISPATCHES = ("granite, biases of all products", "llama, biases of all products")
 
 
 @pytest.mark.parametrize("write", all_cases())
@@ -29,7 +41,9 @@ def test_as_dispatches(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bo
     model.close()
 
 
-@pytest.mark.parametrize("write", all_cases(*WITH_STEPS))
+@pytest.mark.parametrize(
+    "write", [case for case in all_cases(*WITH_STEPS) if case.id not in AS_DISPATCHES]
+)
 def test_as_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
 ) -> None:
@@ -44,3 +58,9 @@ def test_as_steps(
         model.forward([PROMPT[57]], 57, [0])
     assert error(models[0].logits(), models[1].logits()) < SHARP
     models[0].close()
+
+
+@pytest.mark.parametrize("write", [case for case in all_cases() if case.id in AS_DISPATCHES])
+def test_no_steps(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    with pytest.raises(DeviceError, match="use executor 'auto' or 'dispatch'"):
+        load_persistent(write(tmp_path / "tiny.gguf"))

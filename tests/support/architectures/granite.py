@@ -25,5 +25,5 @@ write = partial(write_tiny_decoder, architecture="granite")
 CASES: dict[str, Callable[[Path], Path]] = {
     "scales": partial(write, metadata=SCALES),
     "only a scale of logits": partial(write, metadata={"logit_scale": 0.25}),
-    "scales and biases": partial(write, metadata=SCALES, block=BIASES),
+    "biases of all products": partial(write, metadata=SCALES, block=BIASES),
 }

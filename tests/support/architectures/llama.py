@@ -23,7 +23,6 @@ YARN = {
 }
 LONGROPE = {"rope.scaling.type": "longrope", "rope.scaling.original_context_length": 48}
 FACTORS = np.geomspace(1.0, 8.0, HEAD_SIZE // 2)
-BIASES = QKV_BIASES | OUTPUT_BIAS | FEED_FORWARD_BIASES
 
 write = partial(write_tiny_decoder, architecture="llama")
 
@@ -42,5 +41,6 @@ CASES: dict[str, Callable[[Path], Path]] = {
             "rope_factors_long.weight": FACTORS,
         },
     ),
-    "biases": partial(write, block=BIASES),
+    "biases of queries, keys and values": partial(write, block=QKV_BIASES),
+    "biases of all products": partial(write, block=QKV_BIASES | OUTPUT_BIAS | FEED_FORWARD_BIASES),
 }
