@@ -54,7 +54,7 @@ def test_metadata_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], mess
 def test_a_stacked_matrix_of_another_height(tmp_path: Path) -> None:
     stacked = {"attn_qkv.weight": (640, 160), "ffn_up.weight": (831, 160)}
     path = write_tiny_decoder(tmp_path / "broken.gguf", "phi3", block=stacked)
-    with pytest.raises(ModelFileError, match="ffn_up.*has the shape 831x160.*ask for 832x160"):
+    with pytest.raises(ModelFileError, match=r"ffn_up.*has the shape 831x160.*ask for 832x160"):
         program_of(path)
 
 
@@ -79,8 +79,8 @@ def test_layers_without_positions(tmp_path: Path) -> None:
 
 
 def test_yarn() -> None:
-    """Pairs that turn more than 32 times in 4,096 tokens stay as they are, those that turn less than
-    once are divided by the factor, which is so from pair 12 and to pair 25 of Llama 2's."""
+    """Pairs that turn more than 32 times in 4,096 tokens stay as they are, those that turn less
+    than once are divided by the factor."""
     divisors = yarn_divisors(128, 10_000.0, 16.0, 4096, 32.0, 1.0)
     turns = 4096 * 10_000.0 ** (-np.arange(64) / 64) / (2 * np.pi)  # (64,)
     assert (divisors[turns > 36] == 1.0).all()
