@@ -1,5 +1,6 @@
 // In place on x[r, h, :]: RMS norm over D where there is a norm weight, rotary embedding at the
-// row's position, then times `scale`, and where rotated times `magnitude`.
+// row's position, then times `scale`, and where rotated times `magnitude`; by
+// temperature_rate * ln(1 + floor(position / temperature_length)) more of it.
 //
 // Rotation turns pair i by position * table[i] turns: of the first `turned` values those at i and
 // i + turned/2, or those at 2i and 2i + 1. Values after them are not rotated. One group for a head of
@@ -28,7 +29,9 @@ layout(push_constant, std430) uniform Params {
 	float eps;
 	float scale;
 	float magnitude; // of rotated values
-	uint pad[1];
+	float temperature_rate; // or 0
+	uint temperature_length; // positions
+	uint pad[3];
 }
 params;
 
@@ -51,6 +54,9 @@ void main() {
 	const uint position = state[STATE_POSITIONS + row];
 
 	float scale = params.scale;
+	if (params.temperature_rate != 0.0) {
+		scale *= 1.0 + params.temperature_rate * log(float(1u + position / params.temperature_length));
+	}
 	if (params.norm != NONE) {
 		float squares = 0.0;
 		for (uint i = gl_LocalInvocationID.x; i < params.head_size; i += GROUP_SIZE) {

@@ -23,6 +23,7 @@ from llm.gpu.operations import (
     Rotate,
     ScaleLogits,
     SelectRows,
+    Temperature,
     Tensor,
     Weight,
 )
@@ -101,13 +102,16 @@ class Tape:
         eps: float = 0.0,
         scale: float = 1.0,
         magnitude: float = 1.0,
+        temperature: Temperature | None = None,
     ) -> None:
         """`eps` is the norm's. A table of fewer than D/2 pairs leaves the rest of a head as is."""
         if x.width % heads or 2 * table.rows * heads > x.width:
             raise ValueError(f"rotate: {table.rows} pairs, {heads} heads, width {x.width}")
         if norm is not None:
             _same("rotate norm", norm.columns * heads, x.width)
-        self.operations.append(Rotate(norm, table, x, heads, pairing, eps, scale, magnitude))
+        self.operations.append(
+            Rotate(norm, table, x, heads, pairing, eps, scale, magnitude, temperature)
+        )
 
     def cache_store(self, k: Tensor, v: Tensor, cache: CacheSlab) -> None:
         _same("cache key width", k.width, cache.width)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from support.tiny_decoder import SANDWICH_NORMS, SQUARE, SQUARE_BLOCK, WIDTH, write_tiny_decoder
 
+WINDOWS = SQUARE | {"attention.sliding_window": 5}
 # Small errors grow from layer to layer; with so many, logits are kept closer together.
 FLAT = {"output_norm.weight": np.full(WIDTH, 0.4)}
 

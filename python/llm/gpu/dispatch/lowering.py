@@ -143,6 +143,8 @@ class Lowering:
             eps=op.eps,
             scale=op.scale,
             magnitude=op.magnitude,
+            temperature_rate=0.0 if op.temperature is None else op.temperature.rate,
+            temperature_length=1 if op.temperature is None else op.temperature.length,
         )
 
     def _cache_store(self, op: CacheStore) -> Dispatch:

@@ -129,6 +129,8 @@ KERNELS: dict[str, Kernel] = {
             "eps": "f",
             "scale": "f",
             "magnitude": "f",
+            "temperature_rate": "f",
+            "temperature_length": "I",
         },
     ),
     "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),

@@ -1,6 +1,6 @@
 """The operations that a tape is made of. An executor runs each of them; nothing else computes."""
 
-from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
+from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate, Temperature
 from llm.gpu.operations.dense import (
     Activation,
     AddBias,
@@ -40,6 +40,7 @@ __all__ = [
     "Rotate",
     "ScaleLogits",
     "SelectRows",
+    "Temperature",
     "Tensor",
     "Weight",
 ]

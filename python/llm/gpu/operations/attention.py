@@ -17,13 +17,25 @@ class Pairing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Temperature:
+    """At position p a query is multiplied by 1 + rate * ln(1 + floor(p / length)).
+
+    So attention stays sharp in texts longer than those of the training. Source: Meta 2025, Llama 4.
+    """
+
+    rate: float
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rotate:
     """In place, by heads: RMS norm (where `norm` is given), rotary embedding, then times `scale`.
 
     The first `turned` values of a head are rotated; those after them are not. `table` holds for
     each pair the turns a position makes, as a sum of two floats, so that position * turns stays
     exact where one float would lose the fraction. Rotated values are also multiplied by
-    `magnitude`. Sources: Su et al. 2021, RoFormer; for the magnitude, Peng et al. 2023, YaRN.
+    `magnitude`, and all by what `temperature` says, where it is given. Sources: Su et al. 2021,
+    RoFormer; for the magnitude, Peng et al. 2023, YaRN.
     """
 
     norm: Weight | None  # (1, D)
@@ -34,6 +46,7 @@ class Rotate:
     eps: float
     scale: float
     magnitude: float = 1.0
+    temperature: Temperature | None = None
 
     @property
     def turned(self) -> int:

@@ -27,7 +27,12 @@ def rotate(run: Workspace, op: Rotate) -> None:
     rotated = heads.copy()  # (T, heads, D)
     rotated[:, :, firsts] = first * cosine - second * sine
     rotated[:, :, seconds] = first * sine + second * cosine
-    x[:] = (rotated * np.float32(op.scale)).reshape(x.shape)
+    rotated *= np.float32(op.scale)
+    if op.temperature is not None:
+        times = np.asarray(run.batch.positions) // op.temperature.length  # (T,)
+        factors = 1.0 + op.temperature.rate * np.log1p(times)
+        rotated *= factors.astype(np.float32)[:, None, None]
+    x[:] = rotated.reshape(x.shape)
 
 
 def cache_store(run: Workspace, op: CacheStore) -> None:
