@@ -1,7 +1,8 @@
 // y[r, h] = softmax over the cells j that row r sees of (q[r, h] . K[j]), times V[j]
 //
 // A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. q is
-// scaled already. All cells up to the last row's position must have been written.
+// scaled already. All cells up to the last row's position must have been written. Scores are capped where
+// there is a soft cap.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
 // group for up to COLUMNS columns of a key/value head, `step` after those of the group before, so that a
@@ -17,6 +18,7 @@
 #include "bindings.glslh"
 #include "state.glslh"
 #include "pages.glslh"
+#include "soft_cap.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -32,7 +34,7 @@ layout(push_constant, std430) uniform Params {
 	uint head_size; // D, a multiple of 8
 	uint window; // or 0
 	uint step; // columns from group to group, at most COLUMNS
-	uint pad[1];
+	float soft_cap; // of scores; or 0
 }
 params;
 
@@ -104,9 +106,8 @@ void score_cells(const Columns columns, const uint tile, const uint end, inout f
 	for (uint i = 0u; i < CELLS; i++) {
 		const uint cell = tile + gl_LocalInvocationID.x + GROUP_SIZE * i;
 		for (uint c = 0u; c < COLUMNS; c++) {
-			if (cell < columns.first[c] || cell > columns.last[c]) {
-				own[i][c] = LOWEST;
-			}
+			const bool is_seen = cell >= columns.first[c] && cell <= columns.last[c];
+			own[i][c] = is_seen ? soft_capped(own[i][c], params.soft_cap) : LOWEST;
 		}
 	}
 }

@@ -37,6 +37,7 @@
 #include "bindings.glslh"
 #include "gate.glslh"
 #include "matrix_fragments.glslh"
+#include "soft_cap.glslh"
 #include "state.glslh"
 #include "pages.glslh"
 #include "weight_types.glslh"

@@ -1,5 +1,6 @@
 // In place on x[r, h, :]: RMS norm over D where there is a norm weight, rotary embedding at the
-// row's position, then times `scale`.
+// row's position, then times `scale`, and where rotated times `magnitude`; by
+// temperature_rate * ln(1 + floor(position / temperature_length)) more of it.
 //
 // Rotation turns pair i by position * table[i] turns: of the first `turned` values those at i and
 // i + turned/2, or those at 2i and 2i + 1. Values after them are not rotated. One group for a head of
@@ -27,7 +28,10 @@ layout(push_constant, std430) uniform Params {
 	uint stride; // floats from row to row
 	float eps;
 	float scale;
-	uint pad[2];
+	float magnitude; // of rotated values
+	float temperature_rate; // or 0
+	uint temperature_length; // positions
+	uint pad[3];
 }
 params;
 
@@ -50,6 +54,9 @@ void main() {
 	const uint position = state[STATE_POSITIONS + row];
 
 	float scale = params.scale;
+	if (params.temperature_rate != 0.0) {
+		scale *= 1.0 + params.temperature_rate * log(float(1u + position / params.temperature_length));
+	}
 	if (params.norm != NONE) {
 		float squares = 0.0;
 		for (uint i = gl_LocalInvocationID.x; i < params.head_size; i += GROUP_SIZE) {
@@ -65,7 +72,7 @@ void main() {
 		const vec2 pair = vec2(scaled(x, first, scale), scaled(x, second, scale));
 		const uint entry = params.table + 2u * i;
 		const vec2 per_position = uintBitsToFloat(uvec2(weights[entry], weights[entry + 1u]));
-		const vec2 turn = cos_sin_turns(position_turns(position, per_position));
+		const vec2 turn = params.magnitude * cos_sin_turns(position_turns(position, per_position));
 		work[x + first] = pair.x * turn.x - pair.y * turn.y;
 		work[x + second] = pair.x * turn.y + pair.y * turn.x;
 	}

@@ -40,6 +40,7 @@
 #include "integer_dot.glslh"
 #include "state.glslh"
 #include "shared_pages.glslh"
+#include "soft_cap.glslh"
 #include "weight_types.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.loading import finish
+from support.executors import load, load_dispatch
+from support.logits import logits_of
 from support.random_model import VOCABULARY
 from support.tiny_gemma import MIXED, WIDTH, write_tiny_gemma
 from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
@@ -15,10 +16,7 @@ from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
 from llm.errors import NumericError, UnsupportedModelError
 from llm.generate.model import Model, load_model
 from llm.gpu.adjustments import Adjustments
-from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch import pace
-from llm.gpu.dispatch.executor import DispatchExecutor
-from llm.gpu.fused import executor as fused
 
 ALL_F32 = dict.fromkeys(MIXED, Type.F32)
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
@@ -30,26 +28,6 @@ TOLERANCE = 3e-3
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gemma(tmp_path_factory.mktemp("models") / "tiny.gguf")
-
-
-def load(path: Path, name: str, rows: int = 64) -> Model:
-    return finish(
-        load_model(str(path), executor=name, context_length=96, max_outputs=64, chunk_rows=rows)
-    )
-
-
-def load_dispatch(path: Path, *, is_cpu: bool) -> Model:
-    """With the kernels for software drivers or with those for GPUs, whatever this device is.
-
-    A GPU would run single tokens as fused steps, which test_fused.py tests.
-    """
-    device = open_device()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(device, "is_cpu", is_cpu)
-        patch.setattr(fused, "FusedExecutor", DispatchExecutor)
-        model = load(path, "dispatch")
-    assert model.executor == "dispatch"
-    return model
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["software", "hardware"])
@@ -64,17 +42,6 @@ def reference(path: Path) -> Model:
     return load(path, "reference")
 
 
-def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
-    found, start = [], 0
-    for count in pieces:
-        ids = PROMPT[start : start + count]
-        model.forward(ids, start, range(len(ids)))
-        found.append(model.logits().copy())
-        start += count
-    assert start == len(PROMPT)
-    return np.concatenate(found)
-
-
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -84,8 +51,8 @@ def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
     ],
 )
 def test_logits(dispatch: Model, reference: Model, pieces: list[int]) -> None:
-    expected = logits_of(reference, [61])
-    found = logits_of(dispatch, pieces)
+    expected = logits_of(reference, PROMPT, [61])
+    found = logits_of(dispatch, PROMPT, pieces)
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
 
 
@@ -103,10 +70,10 @@ def test_logits(dispatch: Model, reference: Model, pieces: list[int]) -> None:
 )
 def test_llama(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
     path = write(tmp_path / "tiny.gguf")
-    expected = logits_of(load(path, "reference"), [61])
+    expected = logits_of(load(path, "reference"), PROMPT, [61])
     model = load_dispatch(path, is_cpu=is_cpu)
     for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
-        found = logits_of(model, pieces)
+        found = logits_of(model, PROMPT, pieces)
         assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     model.close()
 
@@ -127,8 +94,8 @@ def test_runs_are_short_on_a_slow_device(
     model = load_dispatch(path, is_cpu=is_cpu)
     assert asked == ([] if is_cpu else [(32, 64)] * 2)
     assert model.chunk_size == (64 if is_cpu else 8)
-    expected = logits_of(reference, [61])
-    found = logits_of(model, [7] * 8 + [5])
+    expected = logits_of(reference, PROMPT, [61])
+    found = logits_of(model, PROMPT, [7] * 8 + [5])
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     model.close()
 
@@ -149,7 +116,7 @@ def test_a_quick_device_is_tried_once(path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("outputs", [[60], [0, 17, 60], [5, 5]])
 def test_only_the_wanted_rows(dispatch: Model, reference: Model, outputs: list[int]) -> None:
-    expected = logits_of(reference, [61])[outputs]
+    expected = logits_of(reference, PROMPT, [61])[outputs]
     dispatch.forward(PROMPT, 0, outputs)
     found = dispatch.logits()
     assert found.shape == expected.shape

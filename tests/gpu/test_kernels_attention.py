@@ -54,6 +54,7 @@ class Case:
     window: int
     positions: tuple[int, ...]
     of_its_own: bool = False
+    soft_cap: float = 0.0
 
     @property
     def sequences(self) -> list[int]:
@@ -84,6 +85,7 @@ CASES = [
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
     pytest.param(Case(6, 2, 48, 70, (130, 7, 200), True), id="several, three heads a group"),
+    pytest.param(Case(4, 1, 256, 16, tuple(range(50)), soft_cap=5.0), id="a soft cap"),
 ]
 
 
@@ -94,6 +96,7 @@ MATRIX_CASES = [
     pytest.param(Case(8, 4, 16, 20, tuple(range(90, 121))), id="queries that fill no tile"),
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
+    pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129), soft_cap=5.0), id="a soft cap"),
 ]
 
 
@@ -145,6 +148,8 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
+            if case.soft_cap:
+                scores = case.soft_cap * np.tanh(scores / case.soft_cap)
             shares = np.exp(scores - scores.max())
             shares /= shares.sum()
             y[0, row, head] = shares @ values[seen, kv_head]
@@ -208,7 +213,8 @@ def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> l
     heads = {"heads": case.heads, "kv_heads": case.kv_heads}
     target = {"y": Y, "y_stride": y_stride}
     source = {"q": Q, "q_stride": q_stride, "k_cache": PAGE_WORDS, "v_cache": values, **heads}
-    params = {**source, **target, "window": case.window, "step": plan.step}
+    params: dict[str, int | float] = {**source, **target, "window": case.window, "step": plan.step}
+    params["soft_cap"] = case.soft_cap
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]

@@ -74,7 +74,10 @@ def test_rms_norm_in_place(bench: KernelBench) -> None:
 )
 @pytest.mark.parametrize("pairing", Pairing)
 @pytest.mark.parametrize("base", [1e4, 1e6])
-@pytest.mark.parametrize("has_norm", [True, False])
+@pytest.mark.parametrize(
+    ("has_norm", "magnitude", "is_tuned"),
+    [(True, 1.0, False), (False, 1.0, False), (False, 1.25, True)],
+)
 def test_rotate(
     bench: KernelBench,
     head_size: int,
@@ -83,6 +86,8 @@ def test_rotate(
     pairing: Pairing,
     base: float,
     has_norm: bool,
+    magnitude: float,
+    is_tuned: bool,
 ) -> None:
     source = np.random.default_rng(head_size)
     positions = [0, 1, 511, 32767, 131071, 4095, 4096]
@@ -110,6 +115,9 @@ def test_rotate(
         "stride": stride,
         "eps": EPS,
         "scale": 0.0625,
+        "magnitude": magnitude,
+        "temperature_rate": 0.5 if is_tuned else 0.0,
+        "temperature_length": 4096,
     }
     bench.run([("rotate", params, (heads, rows + 1, 1))])
     found = bench.floats(X, rows + 1, stride)
@@ -121,14 +129,51 @@ def test_rotate(
         pairs = wide[:, :, : turned // 2] + 1j * wide[:, :, turned // 2 : turned]
     else:
         pairs = wide[:, :, 0:turned:2] + 1j * wide[:, :, 1:turned:2]
-    pairs *= np.exp(1j * angle)
+    pairs *= magnitude * np.exp(1j * angle)
     parts = np.stack((pairs.real, pairs.imag), axis=2 if pairing is Pairing.HALVES else 3)
     parts = parts.reshape(rows, heads, turned)
     expected = 0.0625 * np.concatenate((parts, wide[:, :, turned:]), axis=2)
+    if is_tuned:
+        expected *= 1.0 + 0.5 * np.log1p(np.array(positions) // 4096)[:, None, None]
     # an angle may be off by 2^-24 turns, whatever the position
-    assert np.abs(found[:rows, :width] - expected.reshape(rows, width)).max() < 4e-7
+    assert np.abs(found[:rows, :width] - expected.reshape(rows, width)).max() < 4e-7 * (
+        4 if is_tuned else 1
+    )
     assert (found[:rows, width:] == UNTOUCHED).all()
     assert (found[rows] == UNTOUCHED).all()
+
+
+def test_add_bias(bench: KernelBench) -> None:
+    source = np.random.default_rng(4)
+    x = source.standard_normal((7, 99)).astype(np.float32)
+    bias = source.standard_normal(99).astype(np.float32)
+    bench.put("work", X, np.concatenate((x.ravel(), [UNTOUCHED])))
+    bench.put("weights", NORM, bias)
+    bench.put_state(ROWS=3, OUTPUTS=6)
+    params = {"bias": NORM, "x": X, "width": 99, "count_at": state.OUTPUTS}
+    bench.run([("add_bias", params, thread_groups("add_bias", 99, 7))])
+    found = bench.floats(X, 7, 99)
+    assert (found[:6] == x[:6] + bias).all()
+    assert (found[6] == x[6]).all()
+    assert bench.floats(X + x.size, 1) == UNTOUCHED
+
+
+@pytest.mark.parametrize("cap", [0.0, 30.0])
+def test_scale_logits(bench: KernelBench, cap: float) -> None:
+    source = np.random.default_rng(5)
+    edges = [0.0, 1e-20, 200.0, -200.0, 1e6, -1e6, 1e38, -1e38]
+    x = np.concatenate((40.0 * source.standard_normal(1001), edges)).astype(np.float32)
+    rows = np.stack((x, -x, x))  # (O, V)
+    bench.put("work", X, rows)
+    bench.put_state(ROWS=1, OUTPUTS=2)
+    params = {"x": X, "width": x.size, "scale": 0.25, "soft_cap": cap}
+    groups = thread_groups("scale_logits", x.size, 3)
+    bench.run([("scale_logits", params, groups)])
+    found = bench.floats(X, 3, x.size)
+    scaled = 0.25 * rows[:2].astype(np.float64)
+    expected = cap * np.tanh(scaled / cap) if cap else scaled
+    assert np.allclose(found[:2], expected, rtol=2e-7, atol=1e-5)
+    assert (found[2] == rows[2]).all()
 
 
 @pytest.mark.parametrize("activation", Activation)

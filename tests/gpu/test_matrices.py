@@ -12,6 +12,7 @@ import pytest
 from support.default_model import DEFAULT_MODEL
 from support.divergence import divergence
 from support.loading import finish
+from support.logits import logits_of
 from support.random_model import VOCABULARY
 from support.tiny_gemma import write_tiny_gemma
 from support.tiny_llama import write_tiny_k_quant_llama
@@ -87,15 +88,6 @@ def load(path: Path, executor: str, rows: int = 64) -> Model:
     )
 
 
-def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
-    found, start = [], 0
-    for count in pieces:
-        model.forward(PROMPT[start : start + count], start, range(count))
-        found.append(model.logits().copy())
-        start += count
-    return np.concatenate(found)
-
-
 def matmul_of_halves(run: Workspace, op: MatMul) -> None:
     """The reference's product, of float16 weights and rows."""
     rows = run.rows(op.count)
@@ -120,11 +112,11 @@ def test_logits(
     """Against rounded products: on these random weights, rounding alone moves a logit by 5e-2."""
     path = write(tmp_path / "tiny.gguf")
     monkeypatch.setitem(reference.RUN, MatMul, matmul_of_halves)
-    expected = logits_of(load(path, "reference"), [61])
+    expected = logits_of(load(path, "reference"), PROMPT, [61])
     model = load(path, "dispatch")
     assert {"matmul_matrix.comp", "halve_rows.comp"} <= set(compiled)
     for pieces in ([61], [20, 20, 21], [31, 30], [7, 16, 38]):
-        found = logits_of(model, pieces)
+        found = logits_of(model, PROMPT, pieces)
         has_few = has_fragments(device) and min(pieces) <= FEW_TILES[-1].columns
         tolerance = FEW_TOLERANCE if has_few else TOLERANCE
         assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
@@ -174,8 +166,8 @@ def test_a_driver_that_refuses_a_pipeline(
     monkeypatch.setattr(RenderingDevice, "pipeline", refuse)
     monkeypatch.setattr(device, "is_cpu", False)
     model = load(path, "dispatch")
-    expected = logits_of(load(path, "reference"), [61])
-    found = logits_of(model, [61])
+    expected = logits_of(load(path, "reference"), PROMPT, [61])
+    found = logits_of(model, PROMPT, [61])
     tolerance = TOLERANCE if refused == "matmul_matrix.comp" else ROUNDED
     assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
     assert refused in asked
@@ -190,11 +182,11 @@ def test_a_driver_that_refuses_few_columns_keeps_its_tiles(tmp_path: Path) -> No
     executor = model._executor
     assert isinstance(executor, dispatch.DispatchExecutor)
     tiles = tuple(tile for tile in executor._tiles if tile.takes_parts)
-    expected = logits_of(model, [61])
+    expected = logits_of(model, PROMPT, [61])
     executor._tiles = (*tiles, *FEW_TILES)
     assert executor._avoid("matmul_few.comp")
     assert executor._tiles == executor._lowering._products._tiles == tiles
-    assert np.array_equal(logits_of(model, [61]), expected)
+    assert np.array_equal(logits_of(model, PROMPT, [61]), expected)
     model.close()
 
 

@@ -84,6 +84,11 @@ NEXT_WORDS = {
 }
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
+OUTPUT_WORDS = {
+    "STEP_CAP": steps.CAP,
+    "STEP_BIAS": steps.BIAS,
+    "STEP_BIAS_PLACES": steps.BIAS_PLACES,
+}
 FLOATS = ("STEP_EPS", "STEP_SCALE")
 REGIONS = ("STEP_SEGMENT", "STEP_EMBEDDING")
 SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
@@ -91,6 +96,7 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 def test_every_named_word_is_tested() -> None:
     words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS, *AHEAD_WORDS, *NEXT_WORDS)
+    words += tuple(OUTPUT_WORDS)
     tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
@@ -111,6 +117,8 @@ def test_sizes_and_numbers() -> None:
     assert {name: GLSL[name] for name in NEXT_WORDS} == NEXT_WORDS
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
     assert {name: GLSL[name] for name in AHEAD_WORDS} == AHEAD_WORDS
+    assert {name: GLSL[name] for name in OUTPUT_WORDS} == OUTPUT_WORDS
+    assert GLSL["STEP_NEXT_END"] < steps.BIAS_PLACES <= packing.STEP_WORDS - steps.MAX_SEGMENTS
     assert GLSL["STEP_WINDOW"] < GLSL["STEP_AHEAD"] == GLSL["STEP_AHEAD_LINES"] - 2
     assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "X_OUT", "STAYS")) == (
         steps.X,
@@ -188,6 +196,22 @@ def planes_at(words: np.ndarray) -> list[int]:
     found = [address_at(words, 2 * plane) for plane in range(4)]
     assert found[3] == 0
     return found[:3]
+
+
+def test_biases() -> None:
+    """In any order, as far apart as small weights may be."""
+    biases = [NORM, EMBEDDING, POST_NORM]
+    starts = {"norm": 7 << 40, "embedding": (7 << 40) + 64, "post norm": (7 << 40) - (1 << 30)}
+    step = a_product(post_norm=None, biases=biases, epilogue=Epilogue.BIASED)
+    words = step.pack(KIND, lambda weight: [starts.get(weight.name, 0)], GRID, 3)
+    first = address_at(words, GLSL["STEP_BIAS"])
+    places = words[GLSL["STEP_BIAS_PLACES"] :][:3].tolist()
+    assert [first + 4 * place for place in places] == list(starts.values())
+
+
+def test_a_cap_of_logits() -> None:
+    step = a_product(logit_cap=30.0, epilogue=Epilogue.CAPPED)
+    assert float_at(step.pack(KIND, locate, GRID, 3), GLSL["STEP_CAP"]) == 30.0
 
 
 def test_what_a_product_has_not() -> None:

@@ -9,7 +9,7 @@ from llm.gpu.steps import steps as layout
 from llm.gpu.steps import tags
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Words
-from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
+from llm.gpu.steps.steps import LOGITS, Epilogue, Product, Prologue, Step
 
 GROUPS = 3
 
@@ -85,7 +85,7 @@ def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
         found.append(Access(at_start(step.x_out), tags.TAG_X_OUT))
     if step.epilogue is Epilogue.GATED:
         found.append(Access(at_start(step.outputs[0]), tags.TAG_OUT))
-    elif step.epilogue is not Epilogue.BEST:
+    elif step.epilogue not in LOGITS:
         found += [Access(at_start(output), tags.TAG_OUT) for output in step.outputs]
     return found
 

@@ -58,7 +58,7 @@ GROUPS = {
     group.name: group
     for group in (
         Group("lint", _prepare_lint, lambda _arguments: lint.run()),
-        Group("python", _prepare_python, runners.pytest_in("tests/python")),
+        Group("python", _prepare_python, runners.pytest_in("tests/python", "tests/models")),
         Group("shaders", _prepare_shaders, runners.pytest_in("tests/shaders")),
         Group("gpu", _prepare_engine, runners.pytest_in_engine("tests/gpu")),
         Group(
@@ -73,6 +73,15 @@ GROUPS = {
                 runners.pytest_in(*NODE_PYTHON),
                 runners.pytest_in_engine(*NODE_GPU),
                 runners.nodes_in_engine(*NODE_GODOT),
+            ),
+            is_selection=True,
+        ),
+        Group(
+            "models",
+            _prepare_engine,
+            runners.in_turn(
+                runners.pytest_in("tests/models"),
+                runners.pytest_in_engine("tests/gpu/test_architectures.py"),
             ),
             is_selection=True,
         ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
     Activation,
+    AddBias,
     Attend,
     CacheSlab,
     CacheStore,
@@ -20,7 +21,9 @@ from llm.gpu.operations import (
     Pairing,
     RMSNorm,
     Rotate,
+    ScaleLogits,
     SelectRows,
+    Temperature,
     Tensor,
     Weight,
 )
@@ -72,6 +75,7 @@ class Tape:
         x: Tensor,
         y: Tensor,
         *,
+        bias: Weight | None = None,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
     ) -> None:
@@ -80,6 +84,12 @@ class Tape:
         if residual is not None:
             _same(f"{weight.name} residual width", residual.width, y.width)
         self.operations.append(MatMul(weight, x, y, residual, count))
+        if bias is not None:
+            _same(f"{bias.name} columns", bias.columns, y.width)
+            self.operations.append(AddBias(bias, y, count))
+
+    def scale_logits(self, x: Tensor, *, scale: float = 1.0, soft_cap: float = 0.0) -> None:
+        self.operations.append(ScaleLogits(x, scale, soft_cap))
 
     def rotate(
         self,
@@ -91,13 +101,17 @@ class Tape:
         norm: Weight | None = None,
         eps: float = 0.0,
         scale: float = 1.0,
+        magnitude: float = 1.0,
+        temperature: Temperature | None = None,
     ) -> None:
         """`eps` is the norm's. A table of fewer than D/2 pairs leaves the rest of a head as is."""
         if x.width % heads or 2 * table.rows * heads > x.width:
             raise ValueError(f"rotate: {table.rows} pairs, {heads} heads, width {x.width}")
         if norm is not None:
             _same("rotate norm", norm.columns * heads, x.width)
-        self.operations.append(Rotate(norm, table, x, heads, pairing, eps, scale))
+        self.operations.append(
+            Rotate(norm, table, x, heads, pairing, eps, scale, magnitude, temperature)
+        )
 
     def cache_store(self, k: Tensor, v: Tensor, cache: CacheSlab) -> None:
         _same("cache key width", k.width, cache.width)
@@ -105,13 +119,21 @@ class Tape:
         self.operations.append(CacheStore(k, v, cache))
 
     def attend(
-        self, q: Tensor, cache: CacheSlab, y: Tensor, *, heads: int, kv_heads: int, window: int = 0
+        self,
+        q: Tensor,
+        cache: CacheSlab,
+        y: Tensor,
+        *,
+        heads: int,
+        kv_heads: int,
+        window: int = 0,
+        soft_cap: float = 0.0,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window))
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap))
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)

@@ -7,98 +7,38 @@ What is special:
   - 5 of 6 layers see a sliding window and rotate by base 10,000; every sixth sees everything
   - a gated feed-forward with the tanh form of gelu, no biases, no soft caps
 
-Letters: T rows, O output rows, C width, F feed-forward width, H query heads, G key/value heads,
-D head size, V vocabulary.
+Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads, D head size.
 """
 
 import math
 from dataclasses import dataclass
 
-from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Weight
+from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
-from llm.models.rope import rope_table, rope_weight
-from llm.models.weights import WeightTable
+from llm.models.decoder import DecoderSizes, Ends
+from llm.models.rope import Rope
+from llm.models.weights import WeightTable, positive
 
-MAX_HEAD_SIZE = 512  # shared memory of the attention kernel
 LAYERS_OF_27B = 62  # its scale comes from C / H, not from D; no key of the file says so
 
 
 @dataclass(frozen=True, slots=True)
-class Gemma3Config:
-    n_layers: int
-    width: int  # C
-    feed_forward: int  # F
-    n_heads: int  # H
-    n_kv_heads: int  # G
-    head_size: int  # D
-    norm_eps: float
-    rope_base: float  # of layers that see everything
-    rope_factor: float  # linear position scaling, those layers only
+class Gemma3Extras:
     window_rope_base: float
-    window: int  # tokens that the other layers see
+    window: int  # tokens that most layers see
     pattern: int  # every so many layers one sees everything
 
     @classmethod
-    def from_gguf(cls, file: ModelFile) -> "Gemma3Config":
+    def from_gguf(cls, file: ModelFile) -> "Gemma3Extras":
         meta = file.metadata
-        width = meta.int("gemma3.embedding_length")
-        n_heads = meta.int("gemma3.attention.head_count")
-        if n_heads < 1:
-            raise ModelFileError(file.path, "gemma3.attention.head_count", f"{n_heads} is not >= 1")
-        config = cls(
-            n_layers=meta.int("gemma3.block_count"),
-            width=width,
-            feed_forward=meta.int("gemma3.feed_forward_length"),
-            n_heads=n_heads,
-            n_kv_heads=meta.int("gemma3.attention.head_count_kv", default=n_heads),
-            head_size=meta.int("gemma3.attention.key_length", default=width // n_heads),
-            norm_eps=meta.float("gemma3.attention.layer_norm_rms_epsilon"),
-            rope_base=meta.float("gemma3.rope.freq_base", default=1_000_000.0),
-            rope_factor=meta.float("gemma3.rope.scaling.factor", default=1.0),
-            window_rope_base=meta.float("gemma3.rope.freq_base_swa", default=10_000.0),
-            window=meta.int("gemma3.attention.sliding_window"),
-            pattern=meta.int("gemma3.attention.sliding_window_pattern", default=6),
+        base_key = "gemma3.rope.freq_base_swa"
+        return cls(
+            window_rope_base=positive(file, base_key, meta.float(base_key, default=10_000.0)),
+            window=meta.int("gemma3.attention.sliding_window", minimum=1),
+            pattern=meta.int("gemma3.attention.sliding_window_pattern", default=6, minimum=1),
         )
-        config._check(file)
-        return config
-
-    def _check(self, file: ModelFile) -> None:
-        for key, value in (
-            ("block_count", self.n_layers),
-            ("embedding_length", self.width),
-            ("feed_forward_length", self.feed_forward),
-            ("attention.head_count_kv", self.n_kv_heads),
-            ("attention.key_length", self.head_size),
-            ("attention.sliding_window", self.window),
-            ("attention.sliding_window_pattern", self.pattern),
-        ):
-            if value < 1:
-                raise ModelFileError(file.path, f"gemma3.{key}", f"{value} is not >= 1")
-        if self.n_heads % self.n_kv_heads:
-            problem = f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly"
-            raise ModelFileError(file.path, "gemma3.attention.head_count", problem)
-        if self.head_size % 8 or self.head_size > MAX_HEAD_SIZE:
-            problem = f"{self.head_size} is not a multiple of 8 up to {MAX_HEAD_SIZE}"
-            raise ModelFileError(file.path, "gemma3.attention.key_length", problem)
-        for key, number in (
-            ("attention.layer_norm_rms_epsilon", self.norm_eps),
-            ("rope.freq_base", self.rope_base),
-            ("rope.freq_base_swa", self.window_rope_base),
-            ("rope.scaling.factor", self.rope_factor),
-        ):
-            if not (math.isfinite(number) and number > 0):
-                raise ModelFileError(file.path, f"gemma3.{key}", f"{number} is not above 0")
-
-    @property
-    def query_scale(self) -> float:
-        by_width = self.n_layers == LAYERS_OF_27B
-        return 1.0 / math.sqrt(self.width / self.n_heads if by_width else self.head_size)
-
-    def sees_everything(self, layer: int) -> bool:
-        return layer % self.pattern == self.pattern - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,84 +58,90 @@ class Block:
     post_ffw_norm: Weight  # (1, C)
 
     @classmethod
-    def take(cls, table: WeightTable, layer: int, cfg: Gemma3Config) -> "Block":
-        width, size = cfg.width, cfg.head_size
-        queries, keys = cfg.n_heads * size, cfg.n_kv_heads * size
+    def take(cls, table: WeightTable, layer: int, sizes: DecoderSizes) -> "Block":
+        width = sizes.width
         prefix = f"blk.{layer}."
         return cls(
             attn_norm=table.vector(prefix + "attn_norm.weight", width),
-            q=table.matrix(prefix + "attn_q.weight", queries, width),
-            k=table.matrix(prefix + "attn_k.weight", keys, width),
-            v=table.matrix(prefix + "attn_v.weight", keys, width),
-            q_norm=table.vector(prefix + "attn_q_norm.weight", size),
-            k_norm=table.vector(prefix + "attn_k_norm.weight", size),
-            output=table.matrix(prefix + "attn_output.weight", width, queries),
+            q=table.matrix(prefix + "attn_q.weight", sizes.queries, width),
+            k=table.matrix(prefix + "attn_k.weight", sizes.keys, width),
+            v=table.matrix(prefix + "attn_v.weight", sizes.keys, width),
+            q_norm=table.vector(prefix + "attn_q_norm.weight", sizes.head_size),
+            k_norm=table.vector(prefix + "attn_k_norm.weight", sizes.head_size),
+            output=table.matrix(prefix + "attn_output.weight", width, sizes.queries),
             post_attention_norm=table.vector(prefix + "post_attention_norm.weight", width),
             ffn_norm=table.vector(prefix + "ffn_norm.weight", width),
-            gate=table.matrix(prefix + "ffn_gate.weight", cfg.feed_forward, width),
-            up=table.matrix(prefix + "ffn_up.weight", cfg.feed_forward, width),
-            down=table.matrix(prefix + "ffn_down.weight", width, cfg.feed_forward),
+            gate=table.matrix(prefix + "ffn_gate.weight", sizes.feed_forward, width),
+            up=table.matrix(prefix + "ffn_up.weight", sizes.feed_forward, width),
+            down=table.matrix(prefix + "ffn_down.weight", width, sizes.feed_forward),
             post_ffw_norm=table.vector(prefix + "post_ffw_norm.weight", width),
         )
 
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
-    """Raises ModelFileError where metadata or tensors are missing or disagree."""
-    cfg = Gemma3Config.from_gguf(file)
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for biases and unknown scalings of positions."""
+    sizes = DecoderSizes.from_gguf(file, "gemma3")
     table = WeightTable(file)
-    vocabulary = table.rows_of("token_embd.weight")
-    embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
-    head = (
-        table.matrix("output.weight", vocabulary, cfg.width)
-        if table.has("output.weight")
-        else embedding
-    )
-    blocks = [Block.take(table, layer, cfg) for layer in range(cfg.n_layers)]
-    output_norm = table.vector("output_norm.weight", cfg.width)
-    rope_everything = rope_weight("rope.everything", cfg.head_size)
-    rope_window = rope_weight("rope.window", cfg.head_size)
-
-    keys_width = cfg.n_kv_heads * cfg.head_size  # G*D
-    slabs = CacheSlab.of_layers(cfg.n_layers, keys_width)
+    table.refuse_biases()
+    ends = Ends.take(table, sizes.width)
+    blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    rope = Rope.from_gguf(file, table, "gemma3", sizes.head_size, context)
+    extras = Gemma3Extras.from_gguf(file)
+    window_rope = Rope.plain("rope.window", sizes.head_size, extras.window_rope_base)
+    by_width = sizes.n_layers == LAYERS_OF_27B
+    query_scale = sizes.scale_by_width if by_width else sizes.query_scale
+    slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
-        x = tape.tensor(cfg.width)  # (T, C), the residual stream
-        h = tape.tensor(cfg.width)  # (T, C)
-        q = tape.tensor(cfg.n_heads * cfg.head_size)  # (T, H*D)
-        k = tape.tensor(keys_width)  # (T, G*D)
-        v = tape.tensor(keys_width)  # (T, G*D)
-        mixed = tape.tensor(cfg.n_heads * cfg.head_size)  # (T, H*D)
-        gate = tape.tensor(cfg.feed_forward)  # (T, F)
-        up = tape.tensor(cfg.feed_forward)  # (T, F)
-        y = tape.tensor(cfg.width)  # (T, C), what a half of a block adds
-        eps = cfg.norm_eps
+        x = tape.tensor(sizes.width)  # (T, C), the residual stream
+        h = tape.tensor(sizes.width)  # (T, C)
+        q = tape.tensor(sizes.queries)  # (T, H*D)
+        k = tape.tensor(sizes.keys)  # (T, G*D)
+        v = tape.tensor(sizes.keys)  # (T, G*D)
+        mixed = tape.tensor(sizes.queries)  # (T, H*D)
+        gate = tape.tensor(sizes.feed_forward)  # (T, F)
+        up = tape.tensor(sizes.feed_forward)  # (T, F)
+        y = tape.tensor(sizes.width)  # (T, C), what a half of a block adds
+        eps = sizes.norm_eps
+        heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
 
-        tape.embed(embedding, x, scale=math.sqrt(cfg.width))
-        for layer, block in enumerate(blocks):
-            everything = cfg.sees_everything(layer)
-            rope = rope_everything if everything else rope_window
-            window = 0 if everything else cfg.window
-
+        tape.embed(ends.embedding, x, scale=math.sqrt(sizes.width))
+        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
+            everything = layer % extras.pattern == extras.pattern - 1
+            turns = rope if everything else window_rope
             tape.rms_norm(block.attn_norm, x, h, eps)
             tape.matmul(block.q, h, q)
             tape.matmul(block.k, h, k)
             tape.matmul(block.v, h, v)
             tape.rotate(
                 q,
-                rope,
-                heads=cfg.n_heads,
+                turns.weight,
+                heads=heads,
                 pairing=Pairing.HALVES,
                 norm=block.q_norm,
                 eps=eps,
-                scale=cfg.query_scale,
+                scale=query_scale,
+                magnitude=turns.magnitude,
             )
             tape.rotate(
-                k, rope, heads=cfg.n_kv_heads, pairing=Pairing.HALVES, norm=block.k_norm, eps=eps
+                k,
+                turns.weight,
+                heads=kv_heads,
+                pairing=Pairing.HALVES,
+                norm=block.k_norm,
+                eps=eps,
+                magnitude=turns.magnitude,
             )
-            tape.cache_store(k, v, slabs[layer])
+            tape.cache_store(k, v, slab)
             tape.attend(
-                q, slabs[layer], mixed, heads=cfg.n_heads, kv_heads=cfg.n_kv_heads, window=window
+                q,
+                slab,
+                mixed,
+                heads=heads,
+                kv_heads=kv_heads,
+                window=0 if everything else extras.window,
             )
             tape.matmul(block.output, mixed, y)
             tape.rms_norm(block.post_attention_norm, y, x, eps, residual=x)
@@ -206,27 +152,12 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.gated_unit(gate, up, gate, Activation.GELU)
             tape.matmul(block.down, gate, y)
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
-
-        if outputs == 0:
-            tape.rms_norm(output_norm, x, h, eps)
-            tape.hidden = h
-            return tape
-        last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        logits = tape.tensor(vocabulary, of=Count.OUTPUTS)  # (O, V)
-        tape.select_rows(x, last)
-        tape.rms_norm(output_norm, last, normed, eps, count=Count.OUTPUTS)
-        tape.matmul(head, normed, logits, count=Count.OUTPUTS)
-        tape.logits = logits
-        return tape
+        return ends.record(tape, x, eps)
 
     return Program(
         weights=table.taken,
-        constants={
-            rope_everything.name: rope_table(cfg.head_size, cfg.rope_base, cfg.rope_factor),
-            rope_window.name: rope_table(cfg.head_size, cfg.window_rope_base),
-        },
-        vocabulary=vocabulary,
+        constants={**rope.constants, **window_rope.constants},
+        vocabulary=ends.vocabulary,
         context=context,
         page_words=slabs[-1].end,
         max_rows=max_rows,

@@ -6,7 +6,24 @@ from dataclasses import dataclass
 from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
-from llm.models import gemma3, llama
+from llm.models import (
+    ernie4_5,
+    exaone,
+    exaone4,
+    gemma,
+    gemma2,
+    gemma3,
+    glm4,
+    granite,
+    internlm2,
+    llama,
+    mistral3,
+    olmo2,
+    phi3,
+    qwen2,
+    qwen3,
+    smollm3,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +36,22 @@ class Limits:
 
 
 ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
+    "ernie4_5": ernie4_5.program,
+    "exaone": exaone.program,
+    "exaone4": exaone4.program,
+    "gemma": gemma.program,
+    "gemma2": gemma2.program,
     "gemma3": gemma3.program,
+    "glm4": glm4.program,
+    "granite": granite.program,
+    "internlm2": internlm2.program,
     "llama": llama.program,
+    "mistral3": mistral3.program,
+    "olmo2": olmo2.program,
+    "phi3": phi3.program,
+    "qwen2": qwen2.program,
+    "qwen3": qwen3.program,
+    "smollm3": smollm3.program,
 }
 
 

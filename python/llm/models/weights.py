@@ -1,5 +1,9 @@
 """Looks up the tensors that an architecture needs, and checks their shapes."""
 
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 
 from llm.errors import ModelFileError, UnsupportedModelError
@@ -20,15 +24,7 @@ class WeightTable:
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
-        if name not in self._file.tensors:
-            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
-        info = self._file.tensors[name]
-        shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
-        if shape != (rows, columns):
-            found, wanted = _times(shape), _times((rows, columns))
-            problem = f"has the shape {found}, the metadata ask for {wanted}"
-            raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        return self._taken.setdefault(name, Weight(name, info.format, rows, columns))
+        return self._taken.setdefault(name, self._find(name, rows, columns))
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
@@ -37,6 +33,20 @@ class WeightTable:
             problem = f"is stored as {found.format.name}; norms are read as {F32.name}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return found
+
+    def vector_or_none(self, name: str, size: int) -> Weight | None:
+        """A vector that not every file has."""
+        return self.vector(name, size) if self.has(name) else None
+
+    def pieces(self, name: str, heights: Sequence[int], columns: int) -> list[Weight]:
+        """A matrix of the file, cut into matrices of these heights, from its first row on."""
+        whole = self._find(name, sum(heights), columns)
+        first_rows = accumulate(heights, initial=0)
+        made = [
+            Weight(f"{name} from row {first}", whole.format, rows, columns, name, first)
+            for rows, first in zip(heights, first_rows, strict=False)
+        ]
+        return [self._taken.setdefault(piece.name, piece) for piece in made]
 
     def rows_of(self, name: str) -> int:
         """Rows of a matrix whose height the metadata do not give, such as the vocabulary."""
@@ -75,6 +85,24 @@ class WeightTable:
     @property
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
+
+    def _find(self, name: str, rows: int, columns: int) -> Weight:
+        if name not in self._file.tensors:
+            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
+        info = self._file.tensors[name]
+        shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
+        if shape != (rows, columns):
+            found, wanted = _times(shape), _times((rows, columns))
+            problem = f"has the shape {found}, the metadata ask for {wanted}"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        return Weight(name, info.format, rows, columns)
+
+
+def positive(file: ModelFile, key: str, value: float) -> float:
+    """The value. ModelFileError where it is not above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ModelFileError(file.path, key, f"{value} is not above 0")
+    return value
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -186,6 +186,8 @@ class ColumnHeads:
         packed[w.STEP_WINDOW], packed[w.STEP_KV_HEADS] = self.attend.window, self.attend.kv_heads
         packed[w.STEP_TURNED] = self.q.table.rows
         packed[w.STEP_IS_ADJACENT] = int(self.q.pairing)
+        packed[w.STEP_MAGNITUDE] = float_bits(self.q.magnitude)
+        packed[w.STEP_SOFT_CAP] = float_bits(self.attend.soft_cap)
         return packed
 
 

@@ -26,7 +26,7 @@ from llm.files.repack import PIECE_BLOCKS, PLANES, pack_into
 from llm.gpu.device.placement import Layout, Placement
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.operations import Weight
-from llm.gpu.program import Floats, Program
+from llm.gpu.program import Program
 
 THREADS = min(8, os.cpu_count() or 1)
 AHEAD = 2 * THREADS  # slices on their way
@@ -163,7 +163,7 @@ def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Sli
     step = max(1, most // PIECE_BLOCKS) * PIECE_BLOCKS
     for start in range(0, weight.rows, step):
         rows = min(step, weight.rows - start)
-        read = partial(file.rows, weight.name, start, rows)
+        read = partial(file.rows, weight.tensor, weight.first_row + start, rows)
         yield _Slice(placement, weight.format, start * row_blocks, rows * row_blocks, read)
 
 

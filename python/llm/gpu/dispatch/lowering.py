@@ -16,6 +16,7 @@ from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floa
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
+    AddBias,
     Attend,
     CacheStore,
     Embed,
@@ -25,6 +26,7 @@ from llm.gpu.operations import (
     Region,
     RMSNorm,
     Rotate,
+    ScaleLogits,
     SelectRows,
     Tensor,
     Weight,
@@ -100,6 +102,29 @@ class Lowering:
     def _matmul(self, op: MatMul) -> list[Dispatch]:
         return self._products.lower(op)
 
+    def _add_bias(self, op: AddBias) -> Dispatch:
+        return self._dispatch(
+            op,
+            "add_bias",
+            launches.thread_groups("add_bias", op.x.width, op.x.rows),
+            op.weight,
+            bias=self._planes(op.weight)[0],
+            x=op.x.offset,
+            width=op.x.width,
+            count_at=int(op.count),
+        )
+
+    def _scale_logits(self, op: ScaleLogits) -> Dispatch:
+        return self._dispatch(
+            op,
+            "scale_logits",
+            launches.thread_groups("scale_logits", op.x.width, op.x.rows),
+            x=op.x.offset,
+            width=op.x.width,
+            scale=op.scale,
+            soft_cap=op.soft_cap,
+        )
+
     def _rotate(self, op: Rotate) -> Dispatch:
         norm = state.NONE if op.norm is None else self._planes(op.norm)[0]
         return self._dispatch(
@@ -117,6 +142,9 @@ class Lowering:
             stride=op.x.width,
             eps=op.eps,
             scale=op.scale,
+            magnitude=op.magnitude,
+            temperature_rate=0.0 if op.temperature is None else op.temperature.rate,
+            temperature_length=1 if op.temperature is None else op.temperature.length,
         )
 
     def _cache_store(self, op: CacheStore) -> Dispatch:
@@ -173,10 +201,12 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     Embed: Lowering._embed,
     RMSNorm: Lowering._rms_norm,
     MatMul: Lowering._matmul,
+    AddBias: Lowering._add_bias,
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,
     SelectRows: Lowering._select_rows,
+    ScaleLogits: Lowering._scale_logits,
 }
 
 

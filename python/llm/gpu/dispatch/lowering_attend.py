@@ -32,7 +32,7 @@ class AttendLowering:
     def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
         """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
         plan = plan_attend(*_sizes(op), op.q.rows, self._device, are_apart=are_apart)
-        source = {
+        source: dict[str, int | float] = {
             "q": op.q.offset,
             "q_stride": op.q.width,
             "k_cache": op.cache.keys,
@@ -41,6 +41,7 @@ class AttendLowering:
             "kv_heads": op.kv_heads,
             "window": op.window,
             "step": plan.step,
+            "soft_cap": op.soft_cap,
         }
         target = {"y": op.y.offset, "y_stride": op.y.width}
         if plan.tile is None:

@@ -100,8 +100,8 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, false, false, 128u, true);",
-    "attend_together(position, 8u, true, true, 64u, false);",
+    "attend_apart(position, 1u, false, false, 128u, true, 1.0, 0.0);",
+    "attend_together(position, 8u, true, true, 64u, false, 1.5, 50.0);",
     "join_parts(4u);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
@@ -110,7 +110,8 @@ STEP_CASES = (
         "plain_input(2048u); gated_input(2048u, 0u); "
         "const float scale = normed_input(640u, INPUT_ADD); "
         "const Share share_1 = next_share(1u, 3u, false); "
-        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BEST, 0u, false, best); "
+        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BIASED, 0u, false, best); "
+        f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_CAPPED, 0u, false, best); "
         "leave_best(best);"
         for name in FORMAT_IDS
     ),

@@ -47,6 +47,7 @@ ATTEND: Params = {
     "head_size": "I",
     "window": "I",
     "step": "I",
+    "soft_cap": "f",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -60,6 +61,7 @@ ATTEND_TILE: Params = {
     "window": "I",
     "partials": "I",
     "step": "I",
+    "soft_cap": "f",
 }
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
@@ -126,7 +128,14 @@ KERNELS: dict[str, Kernel] = {
             "stride": "I",
             "eps": "f",
             "scale": "f",
+            "magnitude": "f",
+            "temperature_rate": "f",
+            "temperature_length": "I",
         },
+    ),
+    "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),
+    "scale_logits": Kernel(
+        "scale_logits.comp", 64, {"x": "I", "width": "I", "scale": "f", "soft_cap": "f"}
     ),
     "cache_store": Kernel(
         "cache_store.comp",

@@ -1,7 +1,16 @@
 """The operations that a tape is made of. An executor runs each of them; nothing else computes."""
 
-from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
-from llm.gpu.operations.dense import Activation, Embed, GatedUnit, MatMul, RMSNorm, SelectRows
+from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate, Temperature
+from llm.gpu.operations.dense import (
+    Activation,
+    AddBias,
+    Embed,
+    GatedUnit,
+    MatMul,
+    RMSNorm,
+    ScaleLogits,
+    SelectRows,
+)
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -16,6 +25,7 @@ __all__ = [
     "FLOAT_BYTES",
     "PAGE_CELLS",
     "Activation",
+    "AddBias",
     "Attend",
     "CacheSlab",
     "CacheStore",
@@ -28,9 +38,12 @@ __all__ = [
     "RMSNorm",
     "Region",
     "Rotate",
+    "ScaleLogits",
     "SelectRows",
+    "Temperature",
     "Tensor",
     "Weight",
 ]
 
-Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Dense = Embed | RMSNorm | MatMul | AddBias | GatedUnit | SelectRows | ScaleLogits
+Operation = Dense | Rotate | CacheStore | Attend

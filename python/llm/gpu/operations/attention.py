@@ -17,12 +17,25 @@ class Pairing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Temperature:
+    """At position p a query is multiplied by 1 + rate * ln(1 + floor(p / length)).
+
+    So attention stays sharp in texts longer than those of the training. Source: Meta 2025, Llama 4.
+    """
+
+    rate: float
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rotate:
     """In place, by heads: RMS norm (where `norm` is given), rotary embedding, then times `scale`.
 
     The first `turned` values of a head are rotated; those after them are not. `table` holds for
     each pair the turns a position makes, as a sum of two floats, so that position * turns stays
-    exact where one float would lose the fraction. Source: Su et al. 2021, RoFormer.
+    exact where one float would lose the fraction. Rotated values are also multiplied by
+    `magnitude`, and all by what `temperature` says, where it is given. Sources: Su et al. 2021,
+    RoFormer; for the magnitude, Peng et al. 2023, YaRN.
     """
 
     norm: Weight | None  # (1, D)
@@ -32,6 +45,8 @@ class Rotate:
     pairing: Pairing
     eps: float
     scale: float
+    magnitude: float = 1.0
+    temperature: Temperature | None = None
 
     @property
     def turned(self) -> int:
@@ -68,7 +83,9 @@ class Attend:
     """y[r, h] = softmax over the cells j that row r may see of (q[r, h] . K[j]) times V[j].
 
     A row at position p sees cells max(0, p - window + 1) to p of its sequence; where window is 0
-    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G).
+    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G). A score s
+    becomes soft_cap * tanh(s / soft_cap), but not where that is 0. Source: Gemma Team 2024,
+    Gemma 2.
     """
 
     q: Tensor  # (T, H*D)
@@ -77,6 +94,7 @@ class Attend:
     heads: int
     kv_heads: int
     window: int
+    soft_cap: float = 0.0
 
     @property
     def reads(self) -> tuple[Region, ...]:

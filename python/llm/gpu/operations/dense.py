@@ -80,6 +80,43 @@ class MatMul:
 
 
 @dataclass(frozen=True, slots=True)
+class AddBias:
+    """x[r] = x[r] + weight[0], in place."""
+
+    weight: Weight  # (1, C)
+    x: Tensor
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLogits:
+    """x = soft_cap * tanh(scale * x / soft_cap), in place; scale * x where soft_cap is 0.
+
+    Source: Gemma Team 2024, Gemma 2.
+    """
+
+    x: Tensor  # (O, V)
+    scale: float
+    soft_cap: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+
+@dataclass(frozen=True, slots=True)
 class GatedUnit:
     """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
 

@@ -50,12 +50,22 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A matrix of the model file in its block format, or a constant of the architecture."""
+    """A matrix of the model file in its block format, or a constant of the architecture.
+
+    Where it is only some rows of a matrix of the file, `part_of` is the name of that one.
+    """
 
     name: str
     format: BlockFormat
     rows: int
     columns: int
+    part_of: str = ""
+    first_row: int = 0  # of these rows, in that matrix
+
+    @property
+    def tensor(self) -> str:
+        """The matrix of the file."""
+        return self.part_of or self.name
 
 
 @dataclass(frozen=True, slots=True)

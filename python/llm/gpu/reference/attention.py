@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from llm.gpu.operations import Attend, CacheStore, Operation, Pairing, Rotate
-from llm.gpu.reference.dense import normalized
+from llm.gpu.reference.dense import normalized, soft_capped
 from llm.gpu.reference.workspace import Workspace
 
 
@@ -17,8 +17,8 @@ def rotate(run: Workspace, op: Rotate) -> None:
         heads = normalized(heads, op.eps) * run.weights[op.norm.name][0]
     turns = run.weights[op.table.name].astype(np.float64).sum(axis=1)  # (pairs,)
     angle = 2.0 * np.pi * ((np.asarray(run.batch.positions)[:, None] * turns) % 1.0)
-    cosine = np.cos(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
-    sine = np.sin(angle).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+    cosine = (op.magnitude * np.cos(angle)).astype(np.float32)[:, None, :]  # (T, 1, pairs)
+    sine = (op.magnitude * np.sin(angle)).astype(np.float32)[:, None, :]  # (T, 1, pairs)
     if op.pairing is Pairing.ADJACENT:
         firsts, seconds = slice(0, op.turned, 2), slice(1, op.turned, 2)
     else:
@@ -27,7 +27,12 @@ def rotate(run: Workspace, op: Rotate) -> None:
     rotated = heads.copy()  # (T, heads, D)
     rotated[:, :, firsts] = first * cosine - second * sine
     rotated[:, :, seconds] = first * sine + second * cosine
-    x[:] = (rotated * np.float32(op.scale)).reshape(x.shape)
+    rotated *= np.float32(op.scale)
+    if op.temperature is not None:
+        times = np.asarray(run.batch.positions) // op.temperature.length  # (T,)
+        factors = 1.0 + op.temperature.rate * np.log1p(times)
+        rotated *= factors.astype(np.float32)[:, None, None]
+    x[:] = rotated.reshape(x.shape)
 
 
 def cache_store(run: Workspace, op: CacheStore) -> None:
@@ -63,6 +68,8 @@ def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> 
         k = keys[(*places, columns)].astype(np.float32)  # (cells, D)
         v = values[(*places, columns)].astype(np.float32)  # (cells, D)
         scores = q[:, heads] @ k.T  # (T, group, cells)
+        if op.soft_cap:
+            scores = soft_capped(scores, op.soft_cap)
         scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
         scores -= scores.max(axis=2, keepdims=True)
         np.exp(scores, out=scores)

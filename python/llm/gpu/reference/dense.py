@@ -8,11 +8,14 @@ import numpy as np
 
 from llm.gpu.operations import (
     Activation,
+    AddBias,
+    Count,
     Embed,
     GatedUnit,
     MatMul,
     Operation,
     RMSNorm,
+    ScaleLogits,
     SelectRows,
 )
 from llm.gpu.program import Floats
@@ -45,6 +48,23 @@ def matmul(run: Workspace, op: MatMul) -> None:
         np.add(run.view(op.residual, rows), product, out=run.view(op.y, rows))
 
 
+def add_bias(run: Workspace, op: AddBias) -> None:
+    x = run.view(op.x, run.rows(op.count))
+    x += run.weights[op.weight.name][0]
+
+
+def scale_logits(run: Workspace, op: ScaleLogits) -> None:
+    x = run.view(op.x, run.rows(Count.OUTPUTS))
+    x *= np.float32(op.scale)
+    if op.soft_cap:
+        x[:] = soft_capped(x, op.soft_cap)
+
+
+def soft_capped(x: Floats, cap: float) -> Floats:
+    """Close to x near 0, never beyond the cap."""
+    return np.asarray(np.float32(cap) * np.tanh(x / np.float32(cap)), np.float32)
+
+
 def gated_unit(run: Workspace, op: GatedUnit) -> None:
     run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * run.view(op.up)
 
@@ -71,6 +91,8 @@ DENSE: dict[type[Operation], Callable[[Workspace, Any], None]] = {
     Embed: embed,
     RMSNorm: rms_norm,
     MatMul: matmul,
+    AddBias: add_bias,
     GatedUnit: gated_unit,
     SelectRows: select_rows,
+    ScaleLogits: scale_logits,
 }

@@ -143,6 +143,6 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
 
 def _expand(file: ModelFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
-    raw = file.rows(weight.name, start, count).reshape(count, -1)
+    raw = file.rows(weight.tensor, weight.first_row + start, count).reshape(count, -1)
     expanded = quants.dequantize(raw, GGMLQuantizationType(weight.format.id))
     return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)

@@ -17,6 +17,7 @@ from llm.gpu.steps.packing import (
     Words,
     ceil_div,
     float_bits,
+    glsl_float,
     vector_address,
 )
 
@@ -49,6 +50,8 @@ class Attention:
     n_parts: int  # most parts of the cells of a key/value head
     has_parts: bool = False  # see `for_many_cells`
     together: int = 1  # query heads that a group attends for
+    magnitude: float = 1.0  # of rotated values
+    soft_cap: float = 0.0  # of scores; or 0
 
     @property
     def label(self) -> str:
@@ -103,8 +106,9 @@ class Attention:
         adjacent, normed = (str(flag).lower() for flag in flags)
         parted = str(self.has_parts).lower()
         sizes = f"{self.kv_heads}u, {parted}, {adjacent}, {self.table.rows}u, {normed}"
+        factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}"
         name = "attend_apart" if self.together == 1 else "attend_together"
-        return f"{name}(position, {sizes});"
+        return f"{name}(position, {sizes}, {factors});"
 
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
         """As of a Product."""

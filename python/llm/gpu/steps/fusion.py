@@ -8,6 +8,7 @@ storing into the attention.
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
+    AddBias,
     Attend,
     CacheStore,
     Embed,
@@ -16,6 +17,7 @@ from llm.gpu.operations import (
     Operation,
     RMSNorm,
     Rotate,
+    ScaleLogits,
     SelectRows,
     Tensor,
 )
@@ -50,8 +52,16 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
     assert isinstance(attend, Attend)
     if (store.k, attend.q, attend.cache) != (k.x, q.x, store.cache):
         raise NoStepError("attention should be of the queries, keys and cells before it")
-    if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
+    if (q.table, q.pairing, q.eps, q.magnitude, 1.0) != (
+        k.table,
+        k.pairing,
+        k.eps,
+        k.magnitude,
+        k.scale,
+    ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+    if q.temperature is not None:
+        raise NoStepError("queries that grow with the position")
     return q, k, store, attend
 
 
@@ -78,7 +88,7 @@ class _Fusion:
             product, x = self._product(op)
             self._take_products(product, x)
             if product.outputs[-1] == self.tape.logits:
-                product.epilogue = Epilogue.BEST
+                self._take_logits(product)
             self.made.append(product)
         if self.gate is not None:
             raise NoStepError("a gated unit that no product reads")
@@ -145,6 +155,9 @@ class _Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y if op.residual is None else self._stream(op, product))
             self.at += 1
+            self._take_bias(product, op)
+        if product.biases and len(product.biases) < len(product.weights):
+            raise NoStepError("all products of one input should have a bias, or none")
         if product.epilogue is Epilogue.ADD and len(product.weights) > 1:
             raise NoStepError("a product that adds to the residual stream is a step of its own")
         if len(product.weights) > MAX_SEGMENTS:
@@ -153,6 +166,24 @@ class _Fusion:
             raise NoStepError(f"a product of the norm should follow, not {type(op).__name__}")
         if isinstance(op, GatedUnit):
             self._take_gate(op, product)
+
+    def _take_bias(self, product: Product, op: MatMul) -> None:
+        bias = self._next()
+        if not isinstance(bias, AddBias) or bias.x != op.y:
+            return
+        if op.residual is not None or product.post_norm is not None:
+            raise NoStepError("a bias beside the residual stream")
+        product.biases.append(bias.weight)
+        product.epilogue = Epilogue.BIASED
+        self.at += 1
+
+    def _take_logits(self, product: Product) -> None:
+        product.epilogue = Epilogue.BEST
+        op = self._next()
+        if isinstance(op, ScaleLogits):
+            product.logit_scale, product.logit_cap = op.scale, op.soft_cap
+            product.epilogue = Epilogue.CAPPED if op.soft_cap else Epilogue.BEST
+            self.at += 1
 
     def _stream(self, op: MatMul, product: Product) -> Tensor:
         """Where a product adds to the residual stream."""
@@ -164,7 +195,7 @@ class _Fusion:
         return self.x
 
     def _take_gate(self, gate: GatedUnit, product: Product) -> None:
-        if [gate.gate, gate.up] != product.outputs:
+        if [gate.gate, gate.up] != product.outputs or product.biases:
             raise NoStepError("a gated unit should follow its two products")
         self.at += 1
         if product.weights[0].format != product.weights[1].format:
@@ -192,6 +223,8 @@ class _Fusion:
             cache=store.cache,
             kv_heads=attend.kv_heads,
             window=attend.window,
+            magnitude=q.magnitude,
+            soft_cap=attend.soft_cap,
             partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
         )

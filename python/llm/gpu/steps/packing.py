@@ -46,6 +46,11 @@ def float_bits(value: float) -> int:
     return int(np.float32(value).view(np.uint32))
 
 
+def glsl_float(value: float) -> str:
+    """A literal of it."""
+    return repr(float(value))
+
+
 def ceil_div(value: int, divisor: int) -> int:
     """The quotient, rounded up."""
     return -(-value // divisor)

@@ -5,7 +5,7 @@ one kind have in common is compiled: `case` is the kind's GLSL, equal for equal 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
 
@@ -22,16 +22,19 @@ from llm.gpu.steps.packing import (
     Words,
     ceil_div,
     float_bits,
+    glsl_float,
     offset_of,
     plane_addresses,
     vector_address,
 )
 
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
+CAP, BIAS, BIAS_PLACES = 5, 8, 61
 AHEAD, AHEAD_LINES = 18, 20
 NEXT, NEXT_STRIDE, NEXT_END = 57, 59, 60
 MAX_SEGMENTS = 3
 PART_WEIGHTS = 32
+WORD = 4  # bytes
 PASS_PARTS = 2  # what the end of a pass costs, in parts
 LEAST_SHIFT = 2
 WIDE_SHIFT = 4
@@ -58,6 +61,11 @@ class Epilogue(IntEnum):
     GATED = 1
     BEST = 2
     ADD = 3
+    BIASED = 4
+    CAPPED = 5
+
+
+LOGITS = (Epilogue.BEST, Epilogue.CAPPED)  # of the product that makes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +125,9 @@ class Product:
     embedding: Weight | None = None
     scale: float = 1.0  # of the embedding
     activation: Activation = Activation.GELU  # of a gated prologue or epilogue
+    biases: list[Weight] = field(default_factory=list)  # of each matrix, or none
+    logit_scale: float = 1.0
+    logit_cap: float = 0.0  # soft; or 0
 
     @property
     def label(self) -> str:
@@ -137,14 +148,15 @@ class Product:
         lines.append(f"const float scale = {self._input_call()}")
         lines.append("Best best = NO_BEST;")
         rounds = ceil_div(sum(self.passes(grid)), grid.groups * SUBGROUPS)
+        factor = "scale"
+        if self.logit_scale != 1.0:
+            factor += f" * {glsl_float(self.logit_scale)}"
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
         for number, (name, _, end) in enumerate(self._runs()):
             streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
-            call = (
-                f"multiply_{name}(share_{number}, {end}u, scale, {sizes}, {what}, {streams}, best);"
-            )
-            lines.append(call)
-        if self.epilogue is Epilogue.BEST:
+            arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}"
+            lines.append(f"multiply_{name}(share_{number}, {arguments}, best);")
+        if self.epilogue in LOGITS:
             lines.append("leave_best(best);")
         return " ".join(lines)
 
@@ -154,6 +166,13 @@ class Product:
         words[:4] = (kind, *map(offset_of, (self.x, self.y, self.x_out)))
         words[4:6] = (float_bits(self.eps), float_bits(self.scale))
         words[6:10] = (*vector_address(self.norm, locate), *vector_address(self.post_norm, locate))
+        if self.epilogue is Epilogue.CAPPED:
+            words[CAP] = float_bits(self.logit_cap)
+        if self.biases:
+            first = min(self.biases, key=lambda bias: locate(bias)[0])
+            words[BIAS : BIAS + 2] = vector_address(first, locate)
+            places = [(locate(bias)[0] - locate(first)[0]) // WORD for bias in self.biases]
+            words[BIAS_PLACES : BIAS_PLACES + len(places)] = places
         before = 0
         passes = self._plan(grid).passes
         for number, (weight, output) in enumerate(zip(self.weights, self.outputs, strict=True)):

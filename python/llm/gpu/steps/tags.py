@@ -15,7 +15,18 @@ from itertools import pairwise
 from llm.gpu.operations import Tensor
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Grid, Words
-from llm.gpu.steps.steps import COPIES, STAYS, TAGS, X_OUT, Epilogue, Product, Prologue, Step, X
+from llm.gpu.steps.steps import (
+    COPIES,
+    LOGITS,
+    STAYS,
+    TAGS,
+    X_OUT,
+    Epilogue,
+    Product,
+    Prologue,
+    Step,
+    X,
+)
 
 TAG_X, TAG_Y, TAG_OUT, TAG_X_OUT = 0, 4, 8, 12  # first bits of the fields of a step's tags
 TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself
@@ -148,7 +159,7 @@ def _uses_stream(step: Product) -> bool:
 
 
 def _is_last(step: Step) -> bool:
-    return isinstance(step, Product) and step.epilogue is Epilogue.BEST
+    return isinstance(step, Product) and step.epilogue in LOGITS
 
 
 def _overlap(tensors: set[Tensor]) -> bool:

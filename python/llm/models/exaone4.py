@@ -1,0 +1,138 @@
+"""EXAONE 4: decoder with norms after each half of a block, and none before.
+
+What is special:
+  - attention and feed-forward read the residual stream as it is; what they add is normed
+  - an RMS norm of each query head and key head before rotation
+  - the largest: 3 of 4 layers see a sliding window, and the others have no positions
+  - rotation turns values half a head apart (i, i + D/2), frequencies have factors of their own
+
+Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads, D head size.
+"""
+
+from dataclasses import dataclass
+
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.decoder import DecoderSizes, Ends
+from llm.models.rope import Rope
+from llm.models.weights import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    q: Weight  # (H*D, C)
+    k: Weight  # (G*D, C)
+    v: Weight  # (G*D, C)
+    q_norm: Weight  # (1, D)
+    k_norm: Weight  # (1, D)
+    output: Weight  # (C, H*D)
+    post_attention_norm: Weight  # (1, C)
+    gate: Weight  # (F, C)
+    up: Weight  # (F, C)
+    down: Weight  # (C, F)
+    post_ffw_norm: Weight  # (1, C)
+
+    @classmethod
+    def take(cls, table: WeightTable, layer: int, sizes: DecoderSizes) -> "Block":
+        width = sizes.width
+        prefix = f"blk.{layer}."
+        return cls(
+            q=table.matrix(prefix + "attn_q.weight", sizes.queries, width),
+            k=table.matrix(prefix + "attn_k.weight", sizes.keys, width),
+            v=table.matrix(prefix + "attn_v.weight", sizes.keys, width),
+            q_norm=table.vector(prefix + "attn_q_norm.weight", sizes.head_size),
+            k_norm=table.vector(prefix + "attn_k_norm.weight", sizes.head_size),
+            output=table.matrix(prefix + "attn_output.weight", width, sizes.queries),
+            post_attention_norm=table.vector(prefix + "post_attention_norm.weight", width),
+            gate=table.matrix(prefix + "ffn_gate.weight", sizes.feed_forward, width),
+            up=table.matrix(prefix + "ffn_up.weight", sizes.feed_forward, width),
+            down=table.matrix(prefix + "ffn_down.weight", width, sizes.feed_forward),
+            post_ffw_norm=table.vector(prefix + "post_ffw_norm.weight", width),
+        )
+
+
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for biases and unknown scalings of positions."""
+    sizes = DecoderSizes.from_gguf(file, "exaone4")
+    table = WeightTable(file)
+    table.refuse_biases()
+    ends = Ends.take(table, sizes.width)
+    blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    rope = Rope.from_gguf(file, table, "exaone4", sizes.head_size, context)
+    window = file.metadata.int("exaone4.attention.sliding_window", default=0)
+    pattern_key = "exaone4.attention.sliding_window_pattern"
+    pattern = file.metadata.int(pattern_key, default=4, minimum=1)
+    still = Rope.still(sizes.head_size)
+    slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(sizes.width)  # (T, C), the residual stream
+        q = tape.tensor(sizes.queries)  # (T, H*D)
+        k = tape.tensor(sizes.keys)  # (T, G*D)
+        v = tape.tensor(sizes.keys)  # (T, G*D)
+        mixed = tape.tensor(sizes.queries)  # (T, H*D)
+        gate = tape.tensor(sizes.feed_forward)  # (T, F)
+        up = tape.tensor(sizes.feed_forward)  # (T, F)
+        y = tape.tensor(sizes.width)  # (T, C), what a half of a block adds
+        eps = sizes.norm_eps
+        heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
+
+        tape.embed(ends.embedding, x)
+        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
+            everything = window == 0 or layer % pattern == pattern - 1
+            turns = still if window and everything else rope
+            tape.matmul(block.q, x, q)
+            tape.matmul(block.k, x, k)
+            tape.matmul(block.v, x, v)
+            tape.rotate(
+                q,
+                turns.weight,
+                heads=heads,
+                pairing=Pairing.HALVES,
+                norm=block.q_norm,
+                eps=eps,
+                scale=sizes.query_scale,
+                magnitude=turns.magnitude,
+            )
+            tape.rotate(
+                k,
+                turns.weight,
+                heads=kv_heads,
+                pairing=Pairing.HALVES,
+                norm=block.k_norm,
+                eps=eps,
+                magnitude=turns.magnitude,
+            )
+            tape.cache_store(k, v, slab)
+            tape.attend(
+                q,
+                slab,
+                mixed,
+                heads=heads,
+                kv_heads=kv_heads,
+                window=0 if everything else window,
+            )
+            tape.matmul(block.output, mixed, y)
+            tape.rms_norm(block.post_attention_norm, y, x, eps, residual=x)
+
+            tape.matmul(block.gate, x, gate)
+            tape.matmul(block.up, x, up)
+            tape.gated_unit(gate, up, gate, Activation.SILU)
+            tape.matmul(block.down, gate, y)
+            tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
+        return ends.record(tape, x, eps)
+
+    return Program(
+        weights=table.taken,
+        constants={**rope.constants, **still.constants},
+        vocabulary=ends.vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+    )

@@ -1,0 +1,121 @@
+"""Phi-3, Phi-3.5 and Phi-4 (mini and larger): Llama's plan, with matrices stacked on each other.
+
+What is special:
+  - queries, keys and values are one matrix of the file, gate and up another; they are cut into
+    their rows when the file is loaded
+  - rotation turns values half of what is rotated apart, which may be only a part of a head
+  - frequencies have factors for short texts and for long ones, and rotated values a magnitude
+  - the sliding window is ignored, as in llama.cpp: every layer sees everything
+
+Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads, D head size.
+"""
+
+from dataclasses import dataclass
+
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.decoder import DecoderSizes, Ends
+from llm.models.rope import Rope
+from llm.models.weights import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    attn_norm: Weight  # (1, C)
+    q: Weight  # (H*D, C)
+    k: Weight  # (G*D, C)
+    v: Weight  # (G*D, C)
+    output: Weight  # (C, H*D)
+    ffn_norm: Weight  # (1, C)
+    gate: Weight  # (F, C)
+    up: Weight  # (F, C)
+    down: Weight  # (C, F)
+
+    @classmethod
+    def take(cls, table: WeightTable, layer: int, sizes: DecoderSizes) -> "Block":
+        width = sizes.width
+        prefix = f"blk.{layer}."
+        heights = [sizes.queries, sizes.keys, sizes.keys]
+        q, k, v = table.pieces(prefix + "attn_qkv.weight", heights, width)
+        gate, up = table.pieces(prefix + "ffn_up.weight", 2 * [sizes.feed_forward], width)
+        return cls(
+            attn_norm=table.vector(prefix + "attn_norm.weight", width),
+            q=q,
+            k=k,
+            v=v,
+            output=table.matrix(prefix + "attn_output.weight", width, sizes.queries),
+            ffn_norm=table.vector(prefix + "ffn_norm.weight", width),
+            gate=gate,
+            up=up,
+            down=table.matrix(prefix + "ffn_down.weight", width, sizes.feed_forward),
+        )
+
+
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for biases and unknown scalings of positions."""
+    sizes = DecoderSizes.from_gguf(file, "phi3")
+    table = WeightTable(file)
+    table.refuse_biases()
+    ends = Ends.take(table, sizes.width)
+    blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    rope = Rope.from_gguf(file, table, "phi3", sizes.head_size, context)
+    slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(sizes.width)  # (T, C), the residual stream
+        h = tape.tensor(sizes.width)  # (T, C)
+        q = tape.tensor(sizes.queries)  # (T, H*D)
+        k = tape.tensor(sizes.keys)  # (T, G*D)
+        v = tape.tensor(sizes.keys)  # (T, G*D)
+        mixed = tape.tensor(sizes.queries)  # (T, H*D)
+        gate = tape.tensor(sizes.feed_forward)  # (T, F)
+        up = tape.tensor(sizes.feed_forward)  # (T, F)
+        eps = sizes.norm_eps
+        heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
+
+        tape.embed(ends.embedding, x)
+        for block, slab in zip(blocks, slabs, strict=True):
+            tape.rms_norm(block.attn_norm, x, h, eps)
+            tape.matmul(block.q, h, q)
+            tape.matmul(block.k, h, k)
+            tape.matmul(block.v, h, v)
+            tape.rotate(
+                q,
+                rope.weight,
+                heads=heads,
+                pairing=Pairing.HALVES,
+                scale=sizes.query_scale,
+                magnitude=rope.magnitude,
+            )
+            tape.rotate(
+                k,
+                rope.weight,
+                heads=kv_heads,
+                pairing=Pairing.HALVES,
+                magnitude=rope.magnitude,
+            )
+            tape.cache_store(k, v, slab)
+            tape.attend(q, slab, mixed, heads=heads, kv_heads=kv_heads)
+            tape.matmul(block.output, mixed, x, residual=x)
+
+            tape.rms_norm(block.ffn_norm, x, h, eps)
+            tape.matmul(block.gate, h, gate)
+            tape.matmul(block.up, h, up)
+            tape.gated_unit(gate, up, gate, Activation.SILU)
+            tape.matmul(block.down, gate, x, residual=x)
+        return ends.record(tape, x, eps)
+
+    return Program(
+        weights=table.taken,
+        constants=rope.constants,
+        vocabulary=ends.vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+    )

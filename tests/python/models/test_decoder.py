@@ -1,0 +1,91 @@
+"""What decoders have in common is read as it should be, or refused with what is wrong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.architectures import all_cases
+from support.tiny_decoder import CONTEXT, write_tiny_decoder
+
+from llm.errors import ModelFileError
+from llm.files.gguf import GgufFile
+from llm.gpu.operations import Rotate
+from llm.gpu.program import Program
+from llm.models.registry import Limits, make_program
+from llm.models.rope import yarn_divisors, yarn_magnitude
+
+
+def program_of(path: Path) -> Program:
+    with GgufFile.open(str(path)) as file:
+        return make_program(file, Limits(CONTEXT, 8, 1))
+
+
+@pytest.mark.parametrize("write", all_cases())
+def test_no_tensor_is_left_unread(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    path = write(tmp_path / "tiny.gguf")
+    taken = {weight.tensor for weight in program_of(path).weights}
+    with GgufFile.open(str(path)) as file:
+        assert {name for name in file.tensors if not name.startswith("rope_")} == taken
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"block_count": None}, "granite.block_count"),
+        ({"feed_forward_length": 0}, "feed_forward_length: 0 is not >= 1"),
+        ({"attention.head_count_kv": 4}, "6 heads do not share 4"),
+        ({"attention.key_length": 60}, "60 is not a multiple of 8"),
+        ({"attention.layer_norm_rms_epsilon": 0.0}, "epsilon: 0.0 is not above 0"),
+        ({"rope.dimension_count": 66}, "dimension_count: 66 is not even and up to .* 64"),
+        ({"rope.scaling.attn_factor": -1.0}, "attn_factor: -1.0 is not above 0"),
+        ({"logit_scale": None}, "granite.logit_scale"),
+        ({"residual_scale": 0.0}, "residual_scale: 0.0 is not above 0"),
+    ],
+)
+def test_metadata_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], message: str) -> None:
+    changes = {"logit_scale": 4.0, **metadata}
+    path = write_tiny_decoder(tmp_path / "broken.gguf", "granite", metadata=changes)
+    with pytest.raises(ModelFileError, match=message):
+        program_of(path)
+
+
+def test_a_stacked_matrix_of_another_height(tmp_path: Path) -> None:
+    stacked = {"attn_qkv.weight": (640, 160), "ffn_up.weight": (831, 160)}
+    path = write_tiny_decoder(tmp_path / "broken.gguf", "phi3", block=stacked)
+    with pytest.raises(ModelFileError, match=r"ffn_up.*has the shape 831x160.*ask for 832x160"):
+        program_of(path)
+
+
+def test_the_rows_of_a_stacked_matrix(tmp_path: Path) -> None:
+    stacked = {"attn_qkv.weight": (640, 160), "ffn_up.weight": (832, 160)}
+    path = write_tiny_decoder(tmp_path / "tiny.gguf", "phi3", block=stacked, layers=1)
+    pieces = [weight for weight in program_of(path).weights if weight.part_of]
+    assert [(piece.tensor, piece.first_row, piece.rows) for piece in pieces] == [
+        ("blk.0.attn_qkv.weight", 0, 384),
+        ("blk.0.attn_qkv.weight", 384, 128),
+        ("blk.0.attn_qkv.weight", 512, 128),
+        ("blk.0.ffn_up.weight", 0, 416),
+        ("blk.0.ffn_up.weight", 416, 416),
+    ]
+
+
+def test_layers_without_positions(tmp_path: Path) -> None:
+    program = program_of(write_tiny_decoder(tmp_path / "tiny.gguf", "smollm3", layers=9))
+    rotations = [op for op in program.record(1, 1).operations if isinstance(op, Rotate)]
+    turning = [bool(program.constants[op.table.name].any()) for op in rotations[::2]]
+    assert turning == [True, True, True, False] * 2 + [True]
+
+
+def test_yarn() -> None:
+    """Pairs that turn more than 32 times in 4,096 tokens stay as they are, those that turn less
+    than once are divided by the factor."""
+    divisors = yarn_divisors(128, 10_000.0, 16.0, 4096, 32.0, 1.0)
+    turns = 4096 * 10_000.0 ** (-np.arange(64) / 64) / (2 * np.pi)  # (64,)
+    assert (divisors[turns > 36] == 1.0).all()
+    assert np.allclose(divisors[turns < 0.86], 16.0)
+    between = divisors[(turns < 32) & (turns > 1)]
+    assert (np.diff(between) > 0).all()
+    assert yarn_magnitude(16.0) == pytest.approx(1.2772589)
+    assert yarn_magnitude(0.5) == 1.0

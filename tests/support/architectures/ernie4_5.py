@@ -1,0 +1,14 @@
+"""ERNIE 4.5: no quirk can be switched off."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from support.tiny_decoder import write_tiny_decoder
+
+write = partial(write_tiny_decoder, architecture="ernie4_5")
+
+CASES: dict[str, Callable[[Path], Path]] = {
+    "plain": write,
+    "output tied to the embedding": partial(write, without=("output.weight",)),
+}
