@@ -151,16 +151,23 @@ TOKENS = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, database=None, max_examples=300)
+@settings(deadline=None, derandomize=True, database=None, max_examples=600)
 @given(
+    st.sampled_from(["llama", "gpt2", "gemma4", "bert", "t5"]),
     st.lists(st.tuples(TOKENS, st.integers(-1, 7)), min_size=1, max_size=12),
     st.booleans(),
+    st.lists(st.lists(TOKENS, max_size=3).map(b" ".join), max_size=6),
     st.text(max_size=20),
 )
-def test_any_vocabulary_of_consistent_sizes_works(entries, byte_tokens, text):
+def test_any_vocabulary_of_consistent_sizes_works(model, entries, byte_tokens, merges, text):
     tokens = [token for token, _ in entries] + (BYTES if byte_tokens else [])
     types = [kind for _, kind in entries] + ([6] * 256 if byte_tokens else [])
-    tokenizer = Tokenizer.from_metadata(metadata(tokens, types))
-    ids = tokenizer.encode(text + "ab</s>\0", parse_special=True)
-    assert all(0 <= token < tokenizer.vocab_size for token in ids)
-    tokenizer.decode(ids)
+    tokenizer = Tokenizer.from_metadata(metadata(tokens, types, model=model, merges=merges))
+    for parse_special in (False, True):
+        ids = tokenizer.encode(text + "ab</s>\0", parse_special=parse_special)
+        assert all(0 <= token < tokenizer.vocab_size for token in ids)
+        tokenizer.decode(ids)
+    plain = tokenizer.encode(text + "ab</s>", add_bos=False)
+    unknown = {tokenizer._vocabulary.unknown_id, 0}
+    assert not (set(plain) & tokenizer._vocabulary.control_ids) - unknown
+    assert all(isinstance(tokenizer.piece(token), bytes) for token in range(tokenizer.vocab_size))
