@@ -153,7 +153,7 @@ def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slic
 def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Slice]:
     """Slices of an even number of rows, so that every plane of each ends with a word."""
     row_blocks = weight.format.blocks_in(weight.columns)
-    step = max(2, SLICE_BYTES // (row_blocks * weight.format.bytes) // 2 * 2)
+    step = max(2, file.rows_at_once(weight.name, SLICE_BYTES) // 2 * 2)
     for start in range(0, weight.rows, step):
         rows = min(step, weight.rows - start)
         read = partial(file.rows, weight.name, start, rows)

@@ -105,6 +105,19 @@ def test_merges_as_pairs(tmp_path: Path) -> None:
             "deepseek-v3",
             id="numbers first",
         ),
+        pytest.param(
+            [
+                {
+                    "type": "Split",
+                    "pattern": {
+                        "Regex": LLAMA_3.replace("(?i:'s|'t|'re", "(?:'[sS]|'[tT]|'[rR][eE]")
+                    },
+                },
+                BYTES,
+            ],
+            "smaug-bpe",
+            id="both cases spelt out",
+        ),
         pytest.param([{"type": "ByteLevel"}], "gpt-2", id="the byte level's own"),
         pytest.param(
             [{"type": "Digits", "individual_digits": True}, {"type": "ByteLevel"}],
