@@ -42,11 +42,14 @@ class Upload:
         constant = Weight("constant", FORMATS[0], *CONSTANT.shape)
         self.layout: Layout = place([constant, *weights], SHARD_WORDS)
         self.program: Any = SimpleNamespace(weights=weights, constants={"constant": CONSTANT})
-        self.file: Any = SimpleNamespace(rows=self.rows)
+        self.file: Any = SimpleNamespace(rows=self.rows, rows_at_once=self.rows_at_once)
         self.shards = [device.buffer(4 * words, "a shard") for words in self.layout.shard_words]
 
     def start(self) -> Iterator[float]:
         return upload_weights(self.device, self.shards, self.layout, self.program, self.file)
+
+    def rows_at_once(self, name: str, size: int) -> int:
+        return size // FORMATS_BY_NAME[name.split()[0]].bytes
 
     def rows(self, name: str, start: int, count: int) -> np.ndarray:
         size = FORMATS_BY_NAME[name.split()[0]].bytes  # a row is one block

@@ -155,8 +155,12 @@ def describe(value: Any) -> str:
         return f"the text {quoted(value)}"
     if isinstance(value, np.ndarray):
         return f"an array of {len(value):,} numbers ({value.dtype.name})"
-    if isinstance(value, (StringArray, list)):
+    if isinstance(value, StringArray):
         return f"an array of {len(value):,} strings"
+    if isinstance(value, list):
+        return f"a list of {len(value):,}"
+    if isinstance(value, dict):
+        return f"an object of {len(value):,} keys"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

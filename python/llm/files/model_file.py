@@ -79,6 +79,11 @@ class ModelFile(ABC):
             raise ModelFileError(self.path, f"tensor {quoted(name)}", found)
         return self.tensors[name]
 
+    def rows_at_once(self, name: str, size: int) -> int:
+        """How many rows of a tensor a reader should ask for at a time: at most `size` bytes, or one
+        row, and no more than are made in some tenths of a second."""
+        return max(1, size // self.tensor(name).row_bytes)
+
     def data(self, name: str) -> np.ndarray:
         """The bytes of a whole tensor; see `rows`."""
         return self.rows(name, 0, self.tensor(name).rows)

@@ -22,6 +22,7 @@ _HALF = 65504.0
 # The largest value that each holds: float16 is what scales are stored in.
 _MOST: Final = {"f16": _HALF, "q8_0": 127 * _HALF, "q4_k": q4_k.MOST}
 _CHUNK = 1 << 17  # weights at a time: so few that what is computed of them stays in the caches
+_SLICE = 1 << 21  # weights in a tenth of a second or two
 
 # Small matrices by which much is decided; converters keep them as they are too.
 _KEPT: Final = ("_norm.weight", "ffn_gate_inp.weight", "conv1d.weight", "conv.weight")
@@ -60,6 +61,10 @@ class QuantizedFile(ModelFile):
             self._check(name, values, info.format)
             made[first : first + rows] = _quantized(values, info.format).reshape(rows, -1)
         return made.reshape(-1)
+
+    def rows_at_once(self, name: str, size: int) -> int:
+        most = super().rows_at_once(name, size)
+        return min(most, max(1, _SLICE // self.tensor(name).shape[-1]))
 
     def _check(self, name: str, values: NDArray[np.float32], format: BlockFormat) -> None:
         reach = max(values.max(), -values.min())  # NaN where a value is

@@ -128,6 +128,15 @@ def test_values_that_no_block_holds(
     assert str(caught.value) == f"{path}: tensor 'a.weight': {problem}"
 
 
+def test_slices_are_short_where_rows_are_made(path: str) -> None:
+    name = "blk.0.attn_q.weight"
+    with open_model(path) as plain, open_model(path, "q4_k") as made:
+        assert plain.rows_at_once(name, 1 << 23) == (1 << 23) // (512 * 4)
+        assert plain.rows_at_once(name, 1) == 1
+        assert made.rows_at_once(name, 1 << 23) == (1 << 21) // 512
+        assert made.rows_at_once(name, 1000) == 1000 // (2 * 144)
+
+
 def test_each_target_has_a_digest_of_its_own(path: str) -> None:
     digests = set()
     for target in ("", "q8_0", "q4_k"):

@@ -79,7 +79,6 @@ class Config:
     made: dict[str, Floats]  # vectors that GGUF holds and folders compute
     is_tied: bool  # the output is the embedding
     block: tuple[int, int]  # of 8-bit floats that share a scale: rows and columns
-    model_type: str
     token_ids: dict[str, int]  # "bos", "eos", "pad", where the file names one
 
     @classmethod
@@ -93,35 +92,39 @@ class Config:
         model_type = Metadata(merged, path).str("model_type")
         config = Metadata(_USUAL.get(model_type, {}) | merged, path)
         architecture = ARCHITECTURES.get(model_type, model_type)
-        for key in _NEEDED if model_type in ARCHITECTURES else ():
+        is_known = model_type in ARCHITECTURES
+        for key in _NEEDED if is_known else ():
             config.int(key, minimum=1)
         values = _sizes(config)
-        heads = config.int("num_attention_heads", 0)
-        head_size = config.int("head_dim", config.int("hidden_size", 0) // max(heads, 1))
-        if head_size > _LARGEST_HEAD:
-            problem = f"is {head_size:,}, but may be {_LARGEST_HEAD:,} at most"
-            raise ModelFileError(path, "head_dim", problem)
-        if head_size:
+        made: dict[str, Floats] = {}
+        if is_known:
+            heads = config.int("num_attention_heads")
+            head_size = config.int("head_dim", config.int("hidden_size") // heads)
+            if head_size > _LARGEST_HEAD:
+                problem = f"is {head_size:,}, but may be {_LARGEST_HEAD:,} at most"
+                raise ModelFileError(path, "head_dim", problem)
             values |= {"attention.key_length": head_size, "attention.value_length": head_size}
-        rope = _Rope.read(config)
-        values |= rope.values(head_size)
+            rope = _Rope.read(config)
+            values |= rope.values(head_size)
+            made = rope.vectors(head_size)
         metadata: dict[str, Any] = {f"{architecture}.{key}": value for key, value in values.items()}
         metadata["general.architecture"] = architecture
         metadata["general.name"] = os.path.basename(os.path.dirname(os.path.abspath(path)))
         return cls(
             metadata,
-            rope.vectors(head_size),
+            made,
             config.bool("tie_word_embeddings", False),
             _block(path, found),
-            model_type,
             _token_ids(config),
         )
 
 
-def _sizes(config: Metadata) -> dict[str, int | float]:
-    values: dict[str, int | float] = {}
+def _sizes(config: Metadata) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for key, name in _SIZES.items():
-        if key in config:
+        if _is_by_layer(config.get(key)):
+            values[name] = np.array(config[key], np.int64)
+        elif key in config:
             values[name] = config.int(key)
     for key, name in _NUMBERS.items():
         if key in config:
@@ -132,6 +135,12 @@ def _sizes(config: Metadata) -> dict[str, int | float]:
     if period:
         values.setdefault("attention.sliding_window_pattern", period)
     return values
+
+
+def _is_by_layer(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(type(size) is int and 0 <= size < 2**31 for size in value)
 
 
 def _period(kinds: Any) -> int:

@@ -4,6 +4,7 @@ Converters tell tokenizers apart by what they make of one long text. Here the pa
 looked at: what runs of digits and letters it takes is all in which the families differ.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,8 @@ def splitting_name(found: Mapping[str, Any], *, ignores_merges: bool) -> str | N
         return "gpt-4o" if threes else "tekken"
     if patterns[0] == "\\p{N}{1,3}" and len(patterns) > 1:
         return "deepseek-v3"
-    if len(patterns) > 1 or "\\p{N}" not in main or "'s|'t|'re" not in main.replace("[sS]", "s"):
+    small = re.sub(r"\[(\w)\w\]", r"\1", main)  # some spell out both cases: '[tT]
+    if len(patterns) > 1 or "\\p{N}" not in main or "'s|'t|'re" not in small:
         return None
     if "\\p{M}" in main:
         return "qwen35"

@@ -34,8 +34,10 @@ def tokenizer_metadata(folder: str, config: Config) -> dict[str, Any]:
     settings = read_json(settings_path, optional=True)
     vocabulary, found = _vocabulary(folder, settings)
     rows = config.metadata.get(f"{config.metadata['general.architecture']}.vocab_size", 0)
-    added = found.get("added_tokens") or _added(settings)
-    vocabulary.add(folder, _objects(added), min(rows, MAX_TOKENS))
+    added, source = found.get("added_tokens"), os.path.join(folder, JSON)
+    if not added:
+        added, source = _added(settings), settings_path
+    vocabulary.add(source, _objects(added), min(rows, MAX_TOKENS))
     metadata = vocabulary.metadata()
     metadata |= _ends(settings, found, vocabulary.model)
     metadata |= _ids(settings, config, vocabulary)

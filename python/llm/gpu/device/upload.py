@@ -159,7 +159,7 @@ def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slic
 def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Slice]:
     """Slices of so many rows that every plane of each ends with a word."""
     row_blocks = weight.format.blocks_in(weight.columns)
-    most = SLICE_BYTES // (row_blocks * weight.format.bytes)
+    most = file.rows_at_once(weight.tensor, SLICE_BYTES)
     step = max(1, most // PIECE_BLOCKS) * PIECE_BLOCKS
     for start in range(0, weight.rows, step):
         rows = min(step, weight.rows - start)

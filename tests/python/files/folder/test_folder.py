@@ -262,8 +262,13 @@ def test_every_family_is_tested() -> None:
 
 
 def test_an_architecture_that_is_not_known(tmp_path: Path) -> None:
-    with opened(tmp_path, {"some.weight": numbers(3, 4)}, {"model_type": "mamba"}) as file:
+    """What can be shown of it is."""
+    config = {"model_type": "mamba", "num_hidden_layers": 7, "intermediate_size": [3, 5]}
+    config["rope_scaling"] = {"rope_type": "spiral"}
+    with opened(tmp_path, {"some.weight": numbers(3, 4)}, config) as file:
         assert file.metadata.str("general.architecture") == "mamba"
+        assert file.metadata.int("mamba.block_count") == 7
+        assert file.metadata.numbers("mamba.feed_forward_length").tolist() == [3, 5]
         assert list(file.tensors) == ["some.weight"]
 
 
@@ -291,6 +296,21 @@ def test_the_digest_is_of_the_files_that_matter(tmp_path: Path) -> None:
             {"hidden_size": 2**40},
             "config.json: hidden_size: is 1,099,511,627,776, but must be 1 to 2,147,483,647",
             id="a size beyond all models",
+        ),
+        pytest.param(
+            {"num_attention_heads": "eight"},
+            "config.json: num_attention_heads: expected a whole number, found the text 'eight'",
+            id="a size that is text",
+        ),
+        pytest.param(
+            {"intermediate_size": [[5]]},
+            "config.json: intermediate_size: expected a whole number, found a list of 1",
+            id="a size that is a list",
+        ),
+        pytest.param(
+            {"rms_norm_eps": {"a": 1, "b": 2}},
+            "config.json: rms_norm_eps: expected a number, found an object of 2 keys",
+            id="a number that is an object",
         ),
         pytest.param(
             {"head_dim": 2**30},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokenizers
-from llm.text.sentencepiece_model import serialize_model
+from llm.text.merging.sentencepiece_model import serialize_model
 from support.safetensors_builder import small_tokenizer, write_folder
 from support.tiny_folders import LLAMA_CONFIG
 from tokenizers import models, normalizers, trainers
@@ -104,6 +104,19 @@ def test_merges_as_pairs(tmp_path: Path) -> None:
             ],
             "deepseek-v3",
             id="numbers first",
+        ),
+        pytest.param(
+            [
+                {
+                    "type": "Split",
+                    "pattern": {
+                        "Regex": LLAMA_3.replace("(?i:'s|'t|'re", "(?:'[sS]|'[tT]|'[rR][eE]")
+                    },
+                },
+                BYTES,
+            ],
+            "smaug-bpe",
+            id="both cases spelt out",
         ),
         pytest.param([{"type": "ByteLevel"}], "gpt-2", id="the byte level's own"),
         pytest.param(
