@@ -4,7 +4,7 @@ A step ends where another group must see all of its output.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
@@ -46,6 +46,7 @@ class ColumnProduct:
     eps: float = 0.0
     activation: Activation | None = None  # of the first output, which is multiplied by the second
     adds: bool = False  # to what is in the only output
+    biases: list[Weight] = field(default_factory=list)  # of each matrix, or none
     sets: int = 1  # of groups, each of which has a part of k
     stays: bool = False  # the next step does not need what this one leaves
     first_group: int = 0  # of those that run the step
@@ -64,10 +65,17 @@ class ColumnProduct:
     def of_one_format(self) -> "list[ColumnProduct]":
         """The same as steps of matrices of one format each."""
         runs = []
-        pairs = zip(self.weights, self.outputs, strict=True)
-        for _, run in groupby(pairs, key=lambda pair: pair[0].format):
-            weights, outputs = zip(*run, strict=True)
-            runs.append(replace(self, weights=list(weights), outputs=list(outputs)))
+        for _, run in groupby(range(len(self.weights)), key=lambda n: self.weights[n].format):
+            numbers = list(run)
+            part = slice(numbers[0], numbers[-1] + 1)
+            runs.append(
+                replace(
+                    self,
+                    weights=self.weights[part],
+                    outputs=self.outputs[part],
+                    biases=self.biases[part],
+                )
+            )
         return runs
 
     @property
@@ -97,6 +105,9 @@ class ColumnProduct:
             if number == 0 or self.activation is None:
                 packed[at + w.SEGMENT_BEFORE] = before
                 before += ceil_div(weight.rows, TILE_ROWS)
+        for number, bias in enumerate(self.biases):
+            at = w.STEP_BIASES + 2 * number
+            packed[at : at + 2] = vector_address(bias, locate)
         packed[w.STEP_TILES] = self.tiles
         return packed
 
@@ -104,6 +115,8 @@ class ColumnProduct:
     def _output(self) -> int:
         if self.activation is not None:
             return w.OUTPUT_GATED
+        if self.biases:
+            return w.OUTPUT_BIASED
         if self.sets > 1:
             return w.OUTPUT_PARTS
         return w.OUTPUT_ADD if self.adds else w.OUTPUT_STORE
