@@ -17,17 +17,27 @@ from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 WITH_STEPS = (
+    "ernie4_5",
+    "exaone",
     "gemma",
     "gemma2",
     "gemma3",
+    "glm4",
     "granite",
+    "internlm2",
     "llama",
+    "mistral3",
     "phi3",
     "qwen2",
     "qwen3",
     "smollm3",
 )
-AS_DISPATCHES = ("granite, biases of all products", "llama, biases of all products")
+AS_DISPATCHES = (  # of these
+    "glm4, biases",
+    "granite, biases of all products",
+    "llama, biases of all products",
+    "mistral3, queries that grow",
+)
 
 
 @pytest.mark.parametrize("write", all_cases())

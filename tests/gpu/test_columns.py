@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.architectures import gemma2, phi3, qwen2
 from support.loading import finish
 from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
@@ -112,7 +113,15 @@ def check(model: Model, path: Path, counts: Sequence[int]) -> None:
     assert np.median(errors) < TYPICAL
 
 
-@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+@pytest.mark.parametrize(
+    "write",
+    [
+        *(pytest.param(write, id=name) for name, write in TINY_MODELS.items()),
+        pytest.param(gemma2.CASES["windows and caps"], id="gemma2, caps"),
+        pytest.param(phi3.CASES["a long context"], id="phi3, a magnitude"),
+        pytest.param(qwen2.CASES["biases"], id="qwen2, biases"),
+    ],
+)
 @pytest.mark.usefixtures("eight_columns")
 def test_models(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     """From the first cell on, beyond the window, with all columns and with some; each step apart,

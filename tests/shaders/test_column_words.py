@@ -35,6 +35,7 @@ def test_words_of_a_step_do_not_overlap() -> None:
         (words.STEP_SETS, 1),
         (words.STEP_PARTS, 1),
         (words.STEP_SEGMENT, words.MAX_SEGMENTS * words.SEGMENT_WORDS),
+        (words.STEP_BIASES, 2 * words.MAX_SEGMENTS),
         (words.STEP_FIRST_GROUP, 1),
         (words.STEP_GROUPS, 1),
         (words.STEP_STAYS, 1),
@@ -56,6 +57,8 @@ def test_words_of_a_step_do_not_overlap() -> None:
         (words.STEP_KV_HEADS, 1),
         (words.STEP_TURNED, 1),
         (words.STEP_IS_ADJACENT, 1),
+        (words.STEP_MAGNITUDE, 1),
+        (words.STEP_SOFT_CAP, 1),
     )
     for fields in (product, heads):
         end = 0

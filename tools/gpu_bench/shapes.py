@@ -42,6 +42,8 @@ class Shape:
         if self.architecture == "gemma3":
             norms |= {"attn_q_norm": self.head_size, "attn_k_norm": self.head_size}
             norms |= {"post_attention_norm": self.width, "post_ffw_norm": self.width}
+        if self.architecture == "qwen3":
+            norms |= {"attn_q_norm": self.head_size, "attn_k_norm": self.head_size}
         for kind, size in norms.items():
             yield kind, (size,)
         yield "attn_q", (queries, self.width)
@@ -125,6 +127,21 @@ SHAPES = {
             vocabulary=128256,
             context=131072,
             rope_base=5e5,
+            formats=_LLAMA,
+            positions=(128,),
+        ),
+        Shape(
+            name="qwen3-8b",
+            architecture="qwen3",
+            layers=36,
+            width=4096,
+            feed_forward=12288,
+            heads=32,
+            kv_heads=8,
+            head_size=128,
+            vocabulary=151936,
+            context=40960,
+            rope_base=1e6,
             formats=_LLAMA,
             positions=(128,),
         ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, ColumnStep
 from llm.gpu.columns.words import MAX_SEGMENTS
 from llm.gpu.operations import (
+    AddBias,
     Embed,
     GatedUnit,
     MatMul,
@@ -130,15 +131,27 @@ class _Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y)
             self.at += 1
+            self._take_bias(product, op)
         count = len(product.weights)
         if not 1 <= count <= MAX_SEGMENTS or (product.adds and count > 1):
             raise NoStepError(f"{count} products of one input")
+        if len(product.biases) not in (0, count):
+            raise NoStepError("all products of one input should have a bias, or none")
         gate = self._take_gate(op, product) if isinstance(op, GatedUnit) else []
         self.steps += [*product.of_one_format(), *gate]
 
+    def _take_bias(self, product: ColumnProduct, op: MatMul) -> None:
+        bias = self._next()
+        if isinstance(bias, AddBias) and bias.x == op.y:
+            if product.norm is None or product.adds:
+                raise NoStepError("a bias of what is no product of a norm")
+            product.biases.append(bias.weight)
+            self.at += 1
+
     def _take_gate(self, unit: GatedUnit, product: ColumnProduct) -> list[ColumnStep]:
         """The step that follows, where the two products are not of one format."""
-        if [unit.gate, unit.up] != product.outputs or unit.y != unit.gate:
+        is_plain = not product.biases
+        if [unit.gate, unit.up] != product.outputs or unit.y != unit.gate or not is_plain:
             raise NoStepError("a gated unit should follow its two products, in place")
         self.at += 1
         if product.weights[0].format != product.weights[1].format:

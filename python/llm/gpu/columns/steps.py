@@ -46,6 +46,7 @@ class ColumnProduct:
     eps: float = 0.0
     activation: Activation | None = None  # of the first output, which is multiplied by the second
     adds: bool = False  # to what is in the only output
+    biases: list[Weight] = field(default_factory=list)  # of each matrix, or none
     sets: int = 1  # of groups, each of which has a part of k
     stays: bool = False  # the next step does not need what this one leaves
     first_group: int = 0  # of those that run the step
@@ -76,10 +77,20 @@ class ColumnProduct:
     def _cut(self, key: Callable[[Weight], str]) -> "list[ColumnProduct]":
         """Into runs of matrices of which `key` says the same, side by side."""
         runs = []
-        pairs = zip(self.weights, self.outputs, strict=True)
-        for _, run in groupby(pairs, key=lambda pair: key(pair[0])):
-            weights, outputs = zip(*run, strict=True)
-            runs.append(replace(self, weights=list(weights), outputs=list(outputs), stays=True))
+        for _, run in groupby(
+            range(len(self.weights)), key=lambda number: key(self.weights[number])
+        ):
+            numbers = list(run)
+            part = slice(numbers[0], numbers[-1] + 1)
+            runs.append(
+                replace(
+                    self,
+                    weights=self.weights[part],
+                    outputs=self.outputs[part],
+                    biases=self.biases[part],
+                    stays=True,
+                )
+            )
         runs[-1].stays = self.stays
         return runs
 
@@ -108,15 +119,19 @@ class ColumnProduct:
             planes = at + w.SEGMENT_PLANES
             packed[planes : planes + 8] = plane_addresses(weight, locate)
             if number < len(self.spans):
-                packed[at + w.SEGMENT_FIRST_GROUP], packed[at + w.SEGMENT_GROUPS] = self.spans[
-                    number
-                ]
+                span = slice(at + w.SEGMENT_FIRST_GROUP, at + w.SEGMENT_GROUPS + 1)
+                packed[span] = self.spans[number]
+        for number, bias in enumerate(self.biases):
+            at = w.STEP_BIASES + 2 * number
+            packed[at : at + 2] = vector_address(bias, locate)
         return packed
 
     @property
     def _output(self) -> int:
         if self.activation is not None:
             return w.OUTPUT_GATED
+        if self.biases:
+            return w.OUTPUT_BIASED
         if self.sets > 1:
             return w.OUTPUT_PARTS
         return w.OUTPUT_ADD if self.adds else w.OUTPUT_STORE

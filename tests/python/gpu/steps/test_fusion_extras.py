@@ -8,6 +8,7 @@ from support.architectures import gemma2 as tiny_gemma2
 from support.architectures import granite, llama, qwen2
 
 from llm.files.gguf import GgufFile
+from llm.gpu.columns.fusion import fuse_columns
 from llm.gpu.operations import Tensor
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
@@ -66,3 +67,14 @@ def test_magnitudes(tmp_path: Path) -> None:
     steps = steps_of(llama.CASES["longrope"], tmp_path)
     (magnitude,) = {step.magnitude for step in steps if isinstance(step, Attention)}
     assert magnitude == pytest.approx(1.2)
+
+
+def test_biases_in_columns(tmp_path: Path) -> None:
+    file = GgufFile.open(str(qwen2.CASES["biases"](tmp_path / "tiny.gguf")))
+    layers = fuse_columns(make_program(file, Limits(96, 8, 8)).record(8, 8))
+    biased = [step for step in layers.products if step.biases]
+    assert len(biased) == 3
+    for step in biased:
+        assert [bias.name for bias in step.biases] == [
+            weight.name.replace(".weight", ".bias") for weight in step.weights
+        ]
