@@ -83,7 +83,7 @@ def upload_weights(
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Whole blocks of a weight, `start` being the number of the first, a multiple of PIECE_BLOCKS."""
+    """Whole blocks of a weight, from number `start` on, a multiple of PIECE_BLOCKS."""
 
     placement: Placement
     format: BlockFormat
