@@ -161,9 +161,9 @@ def test_nan_weights(tmp_path: Path) -> None:
 
 
 def test_a_format_without_kernels(tmp_path: Path) -> None:
-    formats = {**MIXED, "ffn_down": Type.Q4_0}
-    path = write_tiny_gemma(tmp_path / "q4_0.gguf", formats=formats)
-    with pytest.raises(UnsupportedModelError, match=r"ffn_down.*q4_0.*this build runs"):
+    formats = {**MIXED, "ffn_down": Type.Q8_1}
+    path = write_tiny_gemma(tmp_path / "q8_1.gguf", formats=formats)
+    with pytest.raises(UnsupportedModelError, match=r"ffn_down.*q8_1.*this build runs"):
         load(path, "dispatch")
 
 

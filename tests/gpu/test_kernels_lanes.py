@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from support.kernel_bench import KernelBench
-from support.weight_blocks import constant_blocks, expand, random_blocks
+from support.weight_blocks import (
+    HALF_SCALED,
+    NARROW,
+    QUANTS,
+    constant_blocks,
+    expand,
+    random_blocks,
+)
 
 from llm.errors import DeviceError
 from llm.gpu import state
@@ -22,9 +29,8 @@ UNTOUCHED = np.float32(-7.5)
 # Of the sum of magnitudes: 60 roundings to float32, in whatever order the sum is made.
 TOLERANCE = 60 * 2.0**-24
 SIZES = [(37, 256), (130, 768), (8, 2048), (5, 512)]
-NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
-LARGE_BLOCKS = ("q4_k", "q6_k")
-BLOCKS = ("q8_0", "q5_0", "q4_k", "q6_k")
+NARROW_SIZES = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
+EVERY_COUNT = ("f16", "q5_0", "q6_k")  # formats that are tried with any number of columns
 
 
 @pytest.fixture(autouse=True)
@@ -80,18 +86,23 @@ def check(found: np.ndarray, weights: np.ndarray, x: np.ndarray) -> None:
 @pytest.mark.parametrize("name", FORMAT_IDS)
 def test_product(bench: KernelBench, name: str) -> None:
     source = np.random.default_rng(1)
-    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+    for height, width in SIZES + NARROW_SIZES if name in NARROW else SIZES:
         blocks = random_blocks(name, height, width, source)
         x = source.standard_normal(width).astype(np.float32)
         check(product(bench, name, blocks, x), expand(name, blocks), x)
 
 
-@pytest.mark.parametrize(("columns", "count"), [(2, 2), (3, 3), (4, 4), (4, 2), (2, 1)])
-@pytest.mark.parametrize("name", FORMAT_IDS)
+@pytest.mark.parametrize(
+    ("name", "columns", "count"),
+    [
+        *((name, *counts) for name in EVERY_COUNT for counts in [(2, 2), (4, 4), (4, 2), (2, 1)]),
+        *((name, 3, 3) for name in FORMAT_IDS),
+    ],
+)
 def test_columns(bench: KernelBench, name: str, columns: int, count: int) -> None:
     """All of a kernel's, fewer, and fewer than were planned for."""
     source = np.random.default_rng(columns)
-    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+    for height, width in SIZES + NARROW_SIZES if name in NARROW else SIZES:
         blocks = random_blocks(name, height, width, source)
         x = source.standard_normal((columns, width)).astype(np.float32)
         found = product(bench, name, blocks, x, count=count)
@@ -140,14 +151,14 @@ def test_residual(bench: KernelBench, at: int) -> None:
         pytest.param(0xA5, 2.0**-24, id="smallest denormal scale"),
     ],
 )
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", QUANTS)
 def test_extreme_blocks(bench: KernelBench, name: str, byte: int, half: float) -> None:
     blocks = constant_blocks(name, 9, 512, byte, half)
     x = np.random.default_rng(byte).standard_normal(512).astype(np.float32)
     check(product(bench, name, blocks, x), expand(name, blocks), x)
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", HALF_SCALED)
 def test_nan_stays_in_its_row(bench: KernelBench, name: str) -> None:
     source = np.random.default_rng(5)
     blocks = random_blocks(name, 35, 512, source)
@@ -158,7 +169,7 @@ def test_nan_stays_in_its_row(bench: KernelBench, name: str) -> None:
 
 
 def test_sizes_take_every_kernel() -> None:
-    widths = [width for _, width in SIZES + NARROW]
+    widths = [width for _, width in SIZES + NARROW_SIZES]
     kernels = {plan_product("q8_0", 8, k, 1, is_cpu=True, has_lanes=True).kernel for k in widths}
     assert kernels == {f"matvec_lanes_q8_0_{parts}_1" for parts in LANES_PARTS}
 

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 from support import kernel_bench
 from support.kernel_bench import KernelBench, Launch
+from support.kernel_samples import samples
 from support.plain_fragments import plain_fragments
-from support.weight_blocks import constant_blocks, expand, random_blocks
+from support.weight_blocks import (
+    HALF_SCALED,
+    NARROW,
+    QUANTS,
+    constant_blocks,
+    expand,
+    random_blocks,
+)
 
 import godot
 from llm.gpu import state
@@ -47,8 +55,8 @@ LEAST_HALF = 2.0**-25  # half of the smallest float16 step, where weights are ti
 NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}  # but x
 
 SIZES = [(37, 256), (130, 768), (33, 2048)]
-NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
-LARGE_BLOCKS = ("q4_k", "q6_k")
+NARROW_SIZES = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
+EVERY_TILE = ("f16", "q5_0", "q6_k")  # formats that are tried with every kernel
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +97,11 @@ def test_lavapipe_multiplies_matrices(bench: KernelBench) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
+    samples(
         name
         for name, kernel in KERNELS.items()
         if kernel.source in ("matmul_matrix.comp", "matmul_few.comp", "probe_fragments.comp")
-    ],
+    ),
 )
 def test_compile(bench: KernelBench, name: str) -> None:
     """The large tiles, too, which software drivers may refuse."""
@@ -158,9 +166,18 @@ def check(found: np.ndarray, weights: np.ndarray, x: np.ndarray) -> None:
     assert (np.abs(found - exact) <= TOLERANCE * magnitude + tiny).all()
 
 
-@pytest.mark.parametrize("tile", [0, 1])
-@pytest.mark.parametrize(("columns", "most"), [(9, 9), (31, 32), (70, 128)])
-@pytest.mark.parametrize("name", FORMAT_IDS)
+@pytest.mark.parametrize(
+    ("name", "tile", "columns", "most"),
+    [
+        *(
+            (name, tile, *counts)
+            for name in EVERY_TILE
+            for tile in (0, 1)
+            for counts in [(9, 9), (31, 32), (70, 128)]
+        ),
+        *((name, 0, 17, 32) for name in FORMAT_IDS),
+    ],
+)
 def test_product(
     bench: KernelBench,
     tiles: tuple[MatrixTile, ...],
@@ -170,7 +187,7 @@ def test_product(
     tile: int,
 ) -> None:
     source = np.random.default_rng(columns)
-    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+    for height, width in SIZES + NARROW_SIZES if name in NARROW else SIZES:
         blocks = random_blocks(name, height, width, source)
         x = source.standard_normal((columns, width)).astype(np.float32)
         plan = plan_product(name, height, width, most, is_cpu=False, tiles=tiles[tile : tile + 1])
@@ -178,13 +195,18 @@ def test_product(
         check(product(bench, plan, name, blocks, x), expand(name, blocks), x)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 7, 8, 9, 16])
-@pytest.mark.parametrize("name", FORMAT_IDS)
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        *((name, columns) for name in EVERY_TILE for columns in [1, 2, 7, 8, 9]),
+        *((name, 16) for name in FORMAT_IDS),
+    ],
+)
 def test_few_columns(
     bench: KernelBench, few_tiles: tuple[FewTile, ...], name: str, columns: int
 ) -> None:
     source = np.random.default_rng(columns)
-    for height, width in SIZES if name in LARGE_BLOCKS else SIZES + NARROW:
+    for height, width in SIZES + NARROW_SIZES if name in NARROW else SIZES:
         blocks = random_blocks(name, height, width, source)
         x = source.standard_normal((columns, width)).astype(np.float32)
         most = max(columns, 2)
@@ -260,7 +282,7 @@ def test_infinite_and_nan_stay_in_their_column(
     assert np.isfinite(np.delete(found, [3, 10], axis=0)).all()
 
 
-@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+@pytest.mark.parametrize("name", HALF_SCALED)
 def test_nan_weights_stay_in_their_row(
     bench: KernelBench, tiles_of_few: tuple[Tile, ...], name: str
 ) -> None:
@@ -276,7 +298,7 @@ def test_nan_weights_stay_in_their_row(
 
 @pytest.mark.parametrize("byte", [0x00, 0xFF, 0x80, 0x7F, 0xA5])
 @pytest.mark.parametrize("half", [-1.0, 2.0**-24, -(2.0**-14) * 0.75])
-@pytest.mark.parametrize("name", ["q8_0", "q5_0", "q4_k", "q6_k"])
+@pytest.mark.parametrize("name", QUANTS)
 def test_extreme_blocks(
     bench: KernelBench, tiles_of_few: tuple[Tile, ...], name: str, byte: int, half: float
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.sample_gguf import PACKABLE, random_blocks
+from support.sample_gguf import random_blocks
 
 from llm.errors import DeviceMemoryError
 from llm.files.formats import FORMATS, FORMATS_BY_NAME
@@ -33,7 +33,7 @@ class Upload:
         self.device = device
         self.data = {}
         weights = []
-        for seed, name in enumerate(PACKABLE):
+        for seed, name in enumerate(PLANES):
             format = FORMATS_BY_NAME[name]
             for blocks in (1, 40_001 // format.bytes):
                 weight = Weight(f"{name} {blocks}", format, blocks, format.values)
@@ -82,16 +82,17 @@ def test_every_weight_arrives(
     monkeypatch.setattr(upload, "SUBMIT_BYTES", submit_bytes)
     fractions = list(made.start())
     assert len(made.shards) > 1
-    assert len(fractions) > 4 * len(PACKABLE)
+    assert len(fractions) > 4 * len(PLANES)
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
 
     for weight in made.program.weights:
         placement = made.layout.placements[weight.name]
         planes = pack(made.data[weight.name], weight.format, weight.rows)
-        parts = PLANES[weight.format.name]
-        for part, word, plane in zip(parts, placement.planes, planes, strict=True):
-            used = -(-weight.rows * part.size // 4)
+        used_of_parts = [-(-weight.rows * part.size // 4) for part in PLANES[weight.format.name]]
+        grid = [plane.size for plane in planes[len(used_of_parts) :]]
+        sizes = zip(placement.planes, planes, used_of_parts + grid, strict=True)
+        for word, plane, used in sizes:
             found = made.plane(placement.shard, word, used)
             np.testing.assert_array_equal(found, plane[:used], weight.name)
     placement = made.layout.placements["constant"]

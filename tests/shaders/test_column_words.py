@@ -6,7 +6,8 @@ from support.glsl_constants import constants
 
 from llm.gpu.columns import words
 from llm.gpu.kernels.kernel import FORMAT_IDS
-from llm.gpu.kernels.shader_source import INCLUDES, SHADERS
+from llm.gpu.kernels.shader_source import INCLUDES
+from llm.gpu.kernels.variants import KERNELS
 
 
 def test_names_and_numbers() -> None:
@@ -17,10 +18,10 @@ def test_names_and_numbers() -> None:
 
 def test_every_format_has_its_product() -> None:
     """Or steps of a format would do nothing."""
-    glsl = (SHADERS / "columns.comp").read_text(encoding="ascii")
-    case = r"#ifdef USE_(\w+)\n\t\tcase KIND_PRODUCT \+ (\d+)u:\n\t\t\ttiles_(\w+)\(\);\n"
-    found = [(use.lower(), int(number), tiles) for use, number, tiles in re.findall(case, glsl)]
-    assert found == [(name, number, name) for name, number in FORMAT_IDS.items()]
+    cases = str(KERNELS["columns_8"].defines["PRODUCT_CASES"])
+    found = re.findall(r"case KIND_PRODUCT \+ (\d+)u: tiles_(\w+)\(\); break;", cases)
+    assert {name: int(number) for number, name in found} == FORMAT_IDS
+    assert len(found) == len(FORMAT_IDS)
 
 
 def test_words_of_a_step_do_not_overlap() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.kernel_samples import samples
 from support.tiny_models import TINY_MODELS
 
 from llm.files.gguf import GgufFile
@@ -18,7 +19,7 @@ from llm.models.registry import Limits, make_program
 TARGET = "vulkan1.1"
 # glslangValidator 12 knows no cooperative matrices; tests/gpu/test_kernels_matrices.py has the
 # engine compile those
-NAMES = [name for name in KERNELS if "GL_KHR_cooperative_matrix" not in expand(name)]
+NAMES = samples(name for name in KERNELS if "GL_KHR_cooperative_matrix" not in expand(name))
 
 
 def check(glsl: str, directory: Path) -> None:

@@ -30,11 +30,12 @@ PROBED = (
 )
 TEMPLATES = (
     "attend_heads.glslh",
+    "block_pairs.glslh",
     "column_tiles.glslh",
     "step_attend_heads.glslh",
     "step_embed.glslh",
     "step_float_rows.glslh",
-    "step_forget.glslh",
+    "step_format.glslh",
     "step_rows.glslh",
     "weight_fragments.glslh",
     "weight_parts.glslh",
@@ -141,12 +142,13 @@ def test_every_source_has_a_kernel() -> None:
 def test_style(path: Path) -> None:
     text = path.read_text(encoding="ascii")
     assert text.endswith("\n")
-    is_guarded = path.suffix == ".glslh" and path.name not in TEMPLATES
+    is_template = path.name in TEMPLATES or path.name.startswith("dequant_")
+    is_guarded = path.suffix == ".glslh" and not is_template
     assert text.startswith("#ifndef " if is_guarded else "// ")
     assert "#version" not in text
     included = [line for line in text.splitlines() if line.lstrip().startswith("#include")]
     for line in included:
-        assert re.fullmatch(r'#include "\w+\.glslh"', line)
+        assert re.fullmatch(r'#include(_formats)? "\w+\.glslh"', line)
 
 
 @pytest.mark.parametrize("name", KERNELS)

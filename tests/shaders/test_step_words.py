@@ -162,10 +162,9 @@ def test_sizes_in_the_kernel(name: str) -> None:
 
 def test_wide_units() -> None:
     """Formats that the plan of the rows takes for wide are so in the kernel, and no others."""
-    glsl = (INCLUDES / "step_formats.glslh").read_text(encoding="ascii")
-    sections = glsl.split("#ifdef USE_")[1:]
-    wide = [part.split()[0].lower() for part in sections if "#define HAS_WIDE_UNITS\n" in part]
-    assert tuple(wide) == steps.WIDE_UNITS
+    glsl = (INCLUDES / "step_rows.glslh").read_text(encoding="ascii")
+    wide = re.findall(r"#ifdef IS_(\w+)\n#define UNIT_PARTS 2u\n", glsl)
+    assert tuple(name.lower() for name in wide) == steps.WIDE_UNITS
 
 
 @pytest.mark.parametrize("groups", [3, 5])

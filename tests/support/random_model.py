@@ -7,17 +7,35 @@ from typing import Any
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
+from support.weight_blocks import put_scales
 
 VOCABULARY = 300
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-RANDOM_SCALES = {  # format -> (bytes of its float16 scales, their value)
-    Type.Q4_K: ((0, 2), 0.002),
-    Type.Q5_0: ((0,), 0.01),
-    Type.Q6_K: ((208,), 0.0005),
-    Type.Q4_0: ((0,), 0.01),
-    Type.Q8_0: ((0,), 0.001),
+RANDOM_SCALES = {  # of each block: d, and a minimum where there is one
+    Type.Q4_0: (0.01,),
+    Type.Q4_1: (0.01, -0.08),
+    Type.Q5_0: (0.01,),
+    Type.Q5_1: (0.005, -0.08),
+    Type.Q8_0: (0.001,),
+    Type.Q2_K: (0.006, 0.006),
+    Type.Q3_K: (0.0008,),
+    Type.Q4_K: (0.002, 0.002),
+    Type.Q5_K: (0.0001, 0.0015),
+    Type.Q6_K: (0.0005,),
+    Type.IQ4_NL: (0.0008,),
+    Type.IQ4_XS: (0.00004,),
+    Type.IQ2_XXS: (0.001,),
+    Type.IQ2_XS: (0.001,),
+    Type.IQ2_S: (0.001,),
+    Type.IQ3_XXS: (0.0004,),
+    Type.IQ3_S: (0.0004,),
+    Type.IQ1_S: (0.008,),
+    Type.IQ1_M: (0.008,),
+    Type.TQ1_0: (0.06,),
+    Type.TQ2_0: (0.06,),
+    Type.MXFP4: (0.01,),
 }
 
 
@@ -73,14 +91,17 @@ def write_random_model(
 
 def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> np.ndarray:
     """Random values; for block formats random bytes with small scales, as no quantiser makes."""
-    if kind in (Type.F32, Type.F16):
+    if kind in (Type.F32, Type.F16, Type.BF16):
         values = source.normal(0.0, 0.06, shape)
+        if kind is Type.BF16:
+            return gguf.quantize(values.astype(np.float32), kind)
         return values.astype(np.float32 if kind is Type.F32 else np.float16)
     values, size = gguf.GGML_QUANT_SIZES[kind]
     blocks = source.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
-    places, scale = RANDOM_SCALES[kind]
-    for place in places:
-        blocks[:, place : place + 2] = np.frombuffer(np.float16(scale).tobytes(), np.uint8)
+    if kind is Type.NVFP4:
+        blocks[:, :4] = 8 | blocks[:, :4] & 7  # 2^-7 to 2^-6
+    scales = RANDOM_SCALES.get(kind, ())
+    put_scales(kind.name.lower(), blocks, lambda number: np.full(len(blocks), scales[number], "f2"))
     return blocks.reshape(shape[0], -1)
 
 

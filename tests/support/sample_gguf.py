@@ -4,8 +4,6 @@ import gguf
 import numpy as np
 from support.gguf_builder import F64, I8, I16, I64, U8, U16, U64, GgufBuilder
 
-PACKABLE = ("f32", "f16", "q8_0", "q5_0", "q4_k", "q6_k")
-
 
 def random_blocks(format: str, blocks: int, seed: int = 0) -> np.ndarray:
     """The bytes of random blocks, uint8; what their scales mean may be anything, NaN too."""

@@ -17,6 +17,40 @@ TYPICAL = 1e-3
 TOLERANCE = 3e-3
 SHARP = 1e-2
 
+# Between them, all formats that the other models have not.
+TABLES_AND_FLOATS = {
+    "token_embd": Type.IQ4_NL,
+    "attn_q": Type.Q4_0,
+    "attn_k": Type.Q4_1,
+    "attn_v": Type.Q5_1,
+    "attn_output": Type.BF16,
+    "ffn_gate": Type.NVFP4,
+    "ffn_up": Type.NVFP4,
+    "ffn_down": Type.MXFP4,
+}
+LARGE_BLOCKS = {
+    "token_embd": Type.Q2_K,
+    "output": Type.Q5_K,
+    "attn_q": Type.Q3_K,
+    "attn_k": Type.IQ4_XS,
+    "attn_v": Type.TQ1_0,
+    "attn_output": Type.TQ2_0,
+    "ffn_gate": Type.Q3_K,
+    "ffn_up": Type.Q3_K,
+    "ffn_down": Type.Q5_K,
+}
+GRIDS = {
+    "token_embd": Type.IQ3_S,
+    "output": Type.IQ2_S,
+    "attn_q": Type.IQ2_XXS,
+    "attn_k": Type.IQ2_XS,
+    "attn_v": Type.IQ2_S,
+    "attn_output": Type.IQ1_S,
+    "ffn_gate": Type.IQ3_XXS,
+    "ffn_up": Type.IQ3_XXS,
+    "ffn_down": Type.IQ1_M,
+}
+
 TINY_MODELS: dict[str, Callable[[Path], Path]] = {
     "gemma, gate and up in formats of their own": write_tiny_gemma,
     "gemma, gate and up in one format": partial(
@@ -35,6 +69,11 @@ TINY_MODELS: dict[str, Callable[[Path], Path]] = {
     "llama, part of a head rotated": partial(
         write_tiny_llama, metadata={"llama.rope.dimension_count": 40}
     ),
+    "gemma, tables": partial(write_tiny_gemma, formats=TABLES_AND_FLOATS),
+    "llama, large blocks": partial(
+        write_tiny_llama, width=512, feed_forward=768, formats=LARGE_BLOCKS
+    ),
+    "llama, grids": partial(write_tiny_llama, width=512, feed_forward=768, formats=GRIDS),
 }
 
 

@@ -36,6 +36,7 @@ HALVES = {  # format -> offset in bytes of each float16 of a block
 FLOATS = ("f32", "f16", "bf16")
 QUANTS = tuple(name for name in PLANES if name not in FLOATS)
 HALF_SCALED = (*HALVES, "iq1_m")  # whose scale may be NaN
+NARROW = tuple(name for name in PLANES if BY_NAME[name].values <= 32)  # for rows of any 32
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -54,14 +55,14 @@ def random_blocks(name: str, rows: int, columns: int, source: np.random.Generato
     blocks = _raw(
         BY_NAME[name], rows, columns, lambda size: source.integers(0, 256, size, np.uint8)
     )
-    _put_scales(name, blocks, lambda: source.uniform(-0.01, 0.01, len(blocks)).astype(np.float16))
+    put_scales(name, blocks, lambda _: source.uniform(-0.01, 0.01, len(blocks)).astype(np.float16))
     return blocks.reshape(rows, -1)
 
 
 def constant_blocks(name: str, rows: int, columns: int, byte: int, half: float) -> Bytes:
     """Every byte of a block the same but the scales, which are all `half`; (rows, bytes)."""
     blocks = _raw(BY_NAME[name], rows, columns, lambda size: np.full(size, byte, np.uint8))
-    _put_scales(name, blocks, lambda: np.full(len(blocks), half, np.float16))
+    put_scales(name, blocks, lambda _: np.full(len(blocks), half, np.float16))
     return blocks.reshape(rows, -1)
 
 
@@ -70,23 +71,20 @@ def expand(name: str, blocks: Bytes) -> Floats:
     return quants.dequantize(blocks, GGMLQuantizationType(BY_NAME[name].id)).astype(np.float32)
 
 
-def odd_widths(name: str) -> tuple[int, ...]:
-    """Rows of a few blocks, as long as no tile is."""
-    values = max(BY_NAME[name].values, 32)
-    return (values, 3 * values) if values == 256 else (96, 32, 640) if values == 32 else (192, 64)
+def put_scales(name: str, blocks: Bytes, make: Callable[[int], Halves]) -> None:
+    """One for each block, as the format stores it: `make` gives those of float16 number 0, 1.
 
-
-def _put_scales(name: str, blocks: Bytes, make: Callable[[], Halves]) -> None:
-    """One for each block, as the format stores it. Those of nvfp4 stay, as any byte is one."""
-    for offset in HALVES.get(name, ()):
-        blocks[:, offset : offset + 2] = make()[:, None].view(np.uint8)
+    Those of nvfp4 stay, as any byte is one.
+    """
+    for number, offset in enumerate(HALVES.get(name, ())):
+        blocks[:, offset : offset + 2] = make(number)[:, None].view(np.uint8)
     if name == "mxfp4":  # a power of two
-        exponents = 127 + np.frexp(make())[1]
+        exponents = 127 + np.frexp(make(0))[1]
         blocks[:, 0] = np.where(exponents == 127, 0, exponents)
     elif name == "iq1_m":  # four bits each above those of the four 16-bit numbers at the end
-        bits = make().view(np.uint16)[:, None] >> np.arange(0, 16, 4, dtype=np.uint16)
-        numbers = blocks[:, 48:].view(np.uint16)
-        numbers[:] = numbers & 0x0FFF | (bits & 15) << 12
+        bits = make(0).view(np.uint16)[:, None] >> np.arange(0, 16, 4, dtype=np.uint16)
+        numbers = blocks[:, 48:].copy().view(np.uint16)
+        blocks[:, 48:] = (numbers & 0x0FFF | (bits & 15) << 12).view(np.uint8)
 
 
 def _raw(

@@ -8,6 +8,7 @@ quantized   another file, its float matrices quantised while they are read; q4_k
 metadata    the key-value part, with typed getters
 cursor      checked reads from a mapped file
 formats     how large a block of each format is
+grids       tables that the weights of some formats are entries of
 repack      block formats -> the aligned planes that kernels read
 mapping     paths and first bytes; wording: how messages show names and sizes
 """

@@ -27,10 +27,9 @@ class Part:
     size: int
 
 
-# By format, in the order of the planes: these are the formats that are run. A plane holds its parts
-# in the order of the blocks, row after row; two-byte parts (scales, f16) come two a word, the
-# earlier block's in the low half. Formats whose weights are entries of a grid have it as one plane
-# more.
+# Of every format that is run, in the order of the planes. A plane holds its parts in the order of
+# the blocks, row after row; two-byte parts (scales, f16) come two a word, the earlier block's in
+# the low half. Formats whose weights are entries of a grid have it as one plane more.
 PLANES: dict[str, tuple[Part, ...]] = {
     "f32": (Part(0, 4),),
     "f16": (Part(0, 2),),

@@ -1,15 +1,23 @@
-"""Planes, unpacked again by another road, must give the values of the gguf package."""
+"""Planes hold every byte of the blocks; unpacked by another road, they give gguf's values."""
 
 import gguf
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sample_gguf import PACKABLE, random_blocks
+from support.sample_gguf import random_blocks
 
 from llm.errors import UnsupportedModelError
 from llm.files.formats import FORMATS_BY_NAME
-from llm.files.repack import PLANES, check_packable, pack, pack_into, plane_words
+from llm.files.grids import GRIDS, TERNARY
+from llm.files.repack import (
+    PIECE_BLOCKS,
+    PLANES,
+    check_packable,
+    pack,
+    pack_into,
+    plane_words,
+)
 
 
 def halves(plane: np.ndarray, count: int) -> np.ndarray:
@@ -105,17 +113,47 @@ def check(format: str, data: np.ndarray, blocks: int) -> None:
     np.testing.assert_array_equal(found, expected(format, data))
 
 
-def test_the_planes_are_those_that_kernels_exist_for() -> None:
-    assert set(PLANES) == set(PACKABLE) == set(UNPACK)
+def test_formats_that_gguf_expands_have_planes() -> None:
+    """All but one that only exists while a model runs."""
+    expanded = {kind.name.lower() for kind in gguf.quants._type_traits}
+    assert set(PLANES) == expanded | {"f32", "f16"}
 
 
-@pytest.mark.parametrize("format", PACKABLE)
+@pytest.mark.parametrize("format", PLANES)
+@pytest.mark.parametrize("blocks", [1, 2, 3, 61])
+def test_parts_put_together_are_the_blocks(format: str, blocks: int) -> None:
+    kind = FORMATS_BY_NAME[format]
+    data = random_blocks(format, blocks, seed=blocks)
+    found = np.zeros((blocks, kind.bytes), np.uint8)
+    planes = pack(data, kind, blocks)[: len(PLANES[format])]
+    for part, plane in zip(PLANES[format], planes, strict=True):
+        stored = plane.view(np.uint8)[: blocks * part.size].reshape(blocks, part.size)
+        found[:, part.start : part.start + part.size] = stored
+    np.testing.assert_array_equal(found.reshape(-1), data)
+
+
+@pytest.mark.parametrize("format", PLANES)
+def test_a_grid_is_the_last_plane(format: str) -> None:
+    kind = FORMATS_BY_NAME[format]
+    planes = pack(random_blocks(format, 3), kind, 3)
+    assert tuple(len(plane) for plane in planes) == plane_words(kind, 3 * kind.values)
+    assert len(planes) <= 4  # that kernels take
+    found = planes[len(PLANES[format]) :]
+    assert len(found) == (format in GRIDS)
+    for grid in found:
+        assert grid.nbytes % 16 == 0
+        of_gguf = getattr(gguf.quants, format.upper()).grid.reshape(-1)
+        values = grid.view(np.uint8).astype(np.float32)
+        assert np.array_equal(values / 8 - 1 if format in TERNARY else values, of_gguf)
+
+
+@pytest.mark.parametrize("format", UNPACK)
 @pytest.mark.parametrize("blocks", [1, 2, 3, 7, 61, 257])
 def test_random_blocks_keep_their_values(format: str, blocks: int) -> None:
     check(format, random_blocks(format, blocks, seed=blocks), blocks)
 
 
-@pytest.mark.parametrize("format", PACKABLE)
+@pytest.mark.parametrize("format", UNPACK)
 @pytest.mark.parametrize("byte", [0x00, 0x01, 0x7B, 0x80, 0xFF])
 def test_blocks_of_one_byte_value_keep_their_values(format: str, byte: int) -> None:
     size = FORMATS_BY_NAME[format].bytes
@@ -124,7 +162,7 @@ def test_blocks_of_one_byte_value_keep_their_values(format: str, byte: int) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(
-    format=st.sampled_from(PACKABLE),
+    format=st.sampled_from(list(UNPACK)),
     blocks=st.integers(1, 40),
     seed=st.integers(0, 2**32 - 1),
     shift=st.integers(0, 5),
@@ -137,13 +175,12 @@ def test_any_blocks_at_any_address_keep_their_values(
     check(format, moved, blocks)
 
 
-@pytest.mark.parametrize("format", PACKABLE)
+@pytest.mark.parametrize("format", PLANES)
 @pytest.mark.parametrize("blocks", [0, 1, 2, 5, 63])
 def test_planes_are_padded_to_16_bytes_with_zeros(format: str, blocks: int) -> None:
     kind = FORMATS_BY_NAME[format]
     planes = pack(np.full(blocks * kind.bytes, 0xFF, np.uint8), kind, blocks)
-    assert tuple(len(plane) for plane in planes) == plane_words(kind, blocks * kind.values)
-    for part, plane in zip(PLANES[format], planes, strict=True):
+    for part, plane in zip(PLANES[format], planes, strict=False):
         used = part.size * blocks
         assert plane.nbytes % 16 == 0
         assert 0 <= plane.nbytes - used < 16
@@ -151,7 +188,7 @@ def test_planes_are_padded_to_16_bytes_with_zeros(format: str, blocks: int) -> N
         assert not plane.view(np.uint8)[used:].any()
 
 
-@pytest.mark.parametrize("format", PACKABLE)
+@pytest.mark.parametrize("format", PLANES)
 def test_the_parts_take_each_byte_of_a_block_once(format: str) -> None:
     places = [
         place for part in PLANES[format] for place in range(part.start, part.start + part.size)
@@ -159,11 +196,11 @@ def test_the_parts_take_each_byte_of_a_block_once(format: str) -> None:
     assert sorted(places) == list(range(FORMATS_BY_NAME[format].bytes))
 
 
-@pytest.mark.parametrize("format", PACKABLE)
-def test_pieces_of_even_block_counts_make_the_same_planes(format: str) -> None:
-    kind, blocks, piece = FORMATS_BY_NAME[format], 21, 6
+@pytest.mark.parametrize("format", PLANES)
+def test_pieces_make_the_same_planes(format: str) -> None:
+    kind, blocks, piece = FORMATS_BY_NAME[format], 21, 2 * PIECE_BLOCKS
     data = random_blocks(format, blocks, seed=1)
-    whole = pack(data, kind, blocks)
+    whole = pack(data, kind, blocks)[: len(PLANES[format])]
     joined = [np.full_like(plane, 0xDEADBEEF) for plane in whole]
     for first in range(0, blocks, piece):
         count = min(piece, blocks - first)
@@ -205,8 +242,9 @@ def test_sizes_that_do_not_match_raise(size: int, words: tuple[int, ...], messag
 def test_a_format_without_planes_is_named_with_those_that_have_them() -> None:
     check_packable("m.gguf", "blk.0.ffn_up.weight", FORMATS_BY_NAME["q4_k"])
     with pytest.raises(UnsupportedModelError) as caught:
-        check_packable("m.gguf", "blk.0.ffn_up.weight", FORMATS_BY_NAME["iq1_m"])
+        check_packable("m.gguf", "blk.0.ffn_up.weight", FORMATS_BY_NAME["q8_1"])
     assert str(caught.value) == (
-        "m.gguf: format of tensor 'blk.0.ffn_up.weight' is 'iq1_m'; "
-        "this build runs f16, f32, q4_k, q5_0, q6_k, q8_0"
+        "m.gguf: format of tensor 'blk.0.ffn_up.weight' is 'q8_1'; this build runs bf16, f16, f32, "
+        "iq1_m, iq1_s, iq2_s, iq2_xs, iq2_xxs, iq3_s, iq3_xxs, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, "
+        "q3_k, q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, tq1_0, tq2_0"
     )

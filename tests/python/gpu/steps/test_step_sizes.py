@@ -127,7 +127,7 @@ def test_kernel(has_integer_dot: bool) -> None:
     assert kernel.group_size == RESIDENT_SUBGROUPS * 16
     defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "GROUP_HEADS": 3, "INPUT_SIZE": 800}
     defines |= {"TOGETHER": 2, "LANE_CELLS": 4, "PAGES": 128}
-    defines |= {"MODEL_WIDTH": 320, "USE_Q8_0": 1, "USE_Q4_K": 1, "USE_F16": 1}
+    defines |= {"MODEL_WIDTH": 320, "FORMATS": "f16 q4_k q8_0"}
     defines |= {"STEP_CASES": "case 1u: { one(); } break; case 2u: { two(); } break;"}
     assert kernel.defines == ({**defines, "HAS_INTEGER_DOT": 1} if has_integer_dot else defines)
 
