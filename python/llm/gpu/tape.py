@@ -93,7 +93,6 @@ class Tape:
         x: Tensor,
         y: Tensor,
         *,
-        bias: Weight | None = None,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
     ) -> None:
@@ -102,9 +101,16 @@ class Tape:
         if residual is not None:
             _same(f"{weight.name} residual width", residual.width, y.width)
         self.operations.append(MatMul(weight, x, y, residual, count))
-        if bias is not None:
-            _same(f"{bias.name} columns", bias.columns, y.width)
-            self.operations.append(AddBias(bias, y, count))
+
+    def add_biases(self, *pairs: tuple[Weight | None, Tensor]) -> None:
+        """To rows of all tokens, after the products that made them; None has no bias.
+
+        Products of one input stand together, and their biases after them: so they run at once.
+        """
+        for bias, x in pairs:
+            if bias is not None:
+                _same(f"{bias.name} columns", bias.columns, x.width)
+                self.operations.append(AddBias(bias, x, Count.ROWS))
 
     def scale_logits(self, x: Tensor, *, scale: float = 1.0, soft_cap: float = 0.0) -> None:
         self.operations.append(ScaleLogits(x, scale, soft_cap))
