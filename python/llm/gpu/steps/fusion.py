@@ -60,8 +60,6 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
-    if q.temperature is not None:
-        raise NoStepError("queries that grow with the position")
     return q, k, store, attend
 
 
@@ -228,6 +226,7 @@ class _Fusion:
             window=attend.window,
             magnitude=q.magnitude,
             soft_cap=attend.soft_cap,
+            temperature=q.temperature,
             partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
         )
