@@ -36,7 +36,6 @@ AS_DISPATCHES = (  # of these
     "glm4, biases",
     "granite, biases of all products",
     "llama, biases of all products",
-    "mistral3, queries that grow",
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.architectures import gemma2, phi3, qwen2
+from support.architectures import gemma2, mistral3, phi3, qwen2
 from support.loading import finish
 from support.plain_fragments import plain_teams
 from support.random_model import VOCABULARY
@@ -120,6 +120,7 @@ def check(model: Model, path: Path, counts: Sequence[int]) -> None:
         pytest.param(gemma2.CASES["windows and caps"], id="gemma2, caps"),
         pytest.param(phi3.CASES["a long context"], id="phi3, a magnitude"),
         pytest.param(qwen2.CASES["biases"], id="qwen2, biases"),
+        pytest.param(mistral3.CASES["queries that grow"], id="mistral3, queries that grow"),
     ],
 )
 @pytest.mark.usefixtures("eight_columns")

@@ -7,6 +7,7 @@ from support.kernel_bench import KernelBench
 from llm.gpu import state
 from llm.gpu.dispatch.launches import thread_groups
 from llm.gpu.operations import Activation, Pairing
+from llm.gpu.reference.dense import activated
 
 X = 0
 Y = 1 << 19  # floats
@@ -141,6 +142,49 @@ def test_rotate(
     )
     assert (found[:rows, width:] == UNTOUCHED).all()
     assert (found[rows] == UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("width", [5, 127, 640, 2048])
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_layer_norm(bench: KernelBench, width: int, has_bias: bool, in_place: bool) -> None:
+    """Of rows whose mean is large beside what they vary by."""
+    source = np.random.default_rng(width)
+    x = (3.0 * source.standard_normal((7, width)) + 20.0).astype(np.float32)
+    weight, bias = source.uniform(-2.0, 2.0, (2, width)).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put("work", Y, np.full(7 * width, UNTOUCHED))
+    bench.put("weights", NORM, weight)
+    bench.put("weights", TABLE, bias)
+    bench.put_state(ROWS=0, OUTPUTS=6)
+    params = {
+        "weight_at": NORM,
+        "bias": TABLE if has_bias else state.NONE,
+        "width": width,
+        "x": X,
+        "y": X if in_place else Y,
+        "eps": EPS,
+        "count_at": state.OUTPUTS,
+    }
+    bench.run([("layer_norm", params, (7, 1, 1))])
+    found = bench.floats(X if in_place else Y, 7, width)
+    wide = x[:6].astype(np.float64)
+    centred = wide - wide.mean(axis=1, keepdims=True)
+    expected = normalised(centred, weight) + (bias if has_bias else 0.0)
+    assert np.allclose(found[:6], expected, rtol=1e-5, atol=1e-5)
+    assert (found[6] == (x[6] if in_place else UNTOUCHED)).all()
+
+
+@pytest.mark.parametrize("activation", Activation)
+def test_activate(bench: KernelBench, activation: Activation) -> None:
+    x = (4.0 * np.random.default_rng(6).standard_normal((4, 99))).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put_state(ROWS=3, OUTPUTS=0)
+    params = {"x": X, "width": 99, "activation": int(activation)}
+    bench.run([("activate", params, thread_groups("activate", 99, 4))])
+    found = bench.floats(X, 4, 99)
+    assert np.allclose(found[:3], activated(x[:3], activation), rtol=2e-6, atol=2e-6)
+    assert (found[3] == x[3]).all()
 
 
 def test_add_bias(bench: KernelBench) -> None:

@@ -60,6 +60,8 @@ def test_words_of_a_step_do_not_overlap() -> None:
         (words.STEP_IS_ADJACENT, 1),
         (words.STEP_MAGNITUDE, 1),
         (words.STEP_SOFT_CAP, 1),
+        (words.STEP_TEMPERATURE, 1),
+        (words.STEP_TEMPERATURE_LENGTH, 1),
     )
     for fields in (product, heads):
         end = 0

@@ -8,6 +8,7 @@ outputs ends where the head of the others begins: with the hidden rows of all to
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
+    Activate,
     Activation,
     AddBias,
     Attend,
@@ -16,6 +17,7 @@ from llm.gpu.operations import (
     Count,
     Embed,
     GatedUnit,
+    LayerNorm,
     MatMul,
     Operation,
     Pairing,
@@ -69,13 +71,28 @@ class Tape:
             _same("rms_norm residual width", residual.width, y.width)
         self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
 
+    def layer_norm(
+        self,
+        weight: Weight,
+        x: Tensor,
+        y: Tensor,
+        eps: float,
+        *,
+        bias: Weight | None = None,
+        count: Count = Count.ROWS,
+    ) -> None:
+        _same("layer_norm width", weight.columns, x.width)
+        _same("layer_norm output width", x.width, y.width)
+        if bias is not None:
+            _same("layer_norm bias width", bias.columns, x.width)
+        self.operations.append(LayerNorm(weight, bias, x, y, eps, count))
+
     def matmul(
         self,
         weight: Weight,
         x: Tensor,
         y: Tensor,
         *,
-        bias: Weight | None = None,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
     ) -> None:
@@ -84,9 +101,16 @@ class Tape:
         if residual is not None:
             _same(f"{weight.name} residual width", residual.width, y.width)
         self.operations.append(MatMul(weight, x, y, residual, count))
-        if bias is not None:
-            _same(f"{bias.name} columns", bias.columns, y.width)
-            self.operations.append(AddBias(bias, y, count))
+
+    def add_biases(self, *pairs: tuple[Weight | None, Tensor]) -> None:
+        """To rows of all tokens, after the products that made them; None has no bias.
+
+        Products of one input stand together, and their biases after them: so they run at once.
+        """
+        for bias, x in pairs:
+            if bias is not None:
+                _same(f"{bias.name} columns", bias.columns, x.width)
+                self.operations.append(AddBias(bias, x, Count.ROWS))
 
     def scale_logits(self, x: Tensor, *, scale: float = 1.0, soft_cap: float = 0.0) -> None:
         self.operations.append(ScaleLogits(x, scale, soft_cap))
@@ -139,6 +163,9 @@ class Tape:
         _same("gated_unit width", gate.width, up.width)
         _same("gated_unit output width", gate.width, y.width)
         self.operations.append(GatedUnit(gate, up, y, activation))
+
+    def activate(self, x: Tensor, activation: Activation) -> None:
+        self.operations.append(Activate(x, activation))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

@@ -29,8 +29,11 @@ class DecoderSizes:
     norm_eps: float
 
     @classmethod
-    def from_gguf(cls, file: ModelFile, architecture: str) -> "DecoderSizes":
-        """Raises ModelFileError where one is missing, or does not fit the others."""
+    def from_gguf(
+        cls, file: ModelFile, architecture: str, eps: str = "layer_norm_rms_epsilon"
+    ) -> "DecoderSizes":
+        """`eps` names the key of that. Raises ModelFileError where one is missing, or does not fit
+        the others."""
         meta = file.metadata
 
         def size(name: str, default: int | None = None) -> int:
@@ -42,7 +45,7 @@ class DecoderSizes:
 
         width = size("embedding_length")
         n_heads = size("attention.head_count")
-        eps_key = f"{architecture}.attention.layer_norm_rms_epsilon"
+        eps_key = f"{architecture}.attention.{eps}"
         sizes = cls(
             n_layers=size("block_count"),
             width=width,
@@ -86,9 +89,11 @@ class Ends:
     embedding: Weight  # (V, C)
     norm: Weight  # (1, C)
     head: Weight  # (V, C), the embedding where the file has no other
+    is_centred: bool = False  # LayerNorm instead of RMSNorm
+    bias: Weight | None = None  # (1, C), of a LayerNorm
 
     @classmethod
-    def take(cls, table: WeightTable, width: int) -> "Ends":
+    def take(cls, table: WeightTable, width: int, *, is_centred: bool = False) -> "Ends":
         vocabulary = table.rows_of("token_embd.weight")
         embedding = table.matrix("token_embd.weight", vocabulary, width)
         head = (
@@ -96,7 +101,9 @@ class Ends:
             if table.has("output.weight")
             else embedding
         )
-        return cls(embedding, table.vector("output_norm.weight", width), head)
+        norm = table.vector("output_norm.weight", width)
+        bias = table.vector_or_none("output_norm.bias", width) if is_centred else None
+        return cls(embedding, norm, head, is_centred, bias)
 
     @property
     def vocabulary(self) -> int:
@@ -109,14 +116,20 @@ class Ends:
         scaled and capped; or, in a tape without outputs, the normed rows."""
         if tape.outputs == 0:
             tape.hidden = tape.tensor(x.width)  # (T, C)
-            tape.rms_norm(self.norm, x, tape.hidden, eps)
+            self._norm(tape, x, tape.hidden, eps, Count.ROWS)
             return tape
         last = tape.tensor(x.width, of=Count.OUTPUTS)  # (O, C)
         normed = tape.tensor(x.width, of=Count.OUTPUTS)  # (O, C)
         tape.logits = tape.tensor(self.vocabulary, of=Count.OUTPUTS)  # (O, V)
         tape.select_rows(x, last)
-        tape.rms_norm(self.norm, last, normed, eps, count=Count.OUTPUTS)
+        self._norm(tape, last, normed, eps, Count.OUTPUTS)
         tape.matmul(self.head, normed, tape.logits, count=Count.OUTPUTS)
         if scale != 1.0 or soft_cap:
             tape.scale_logits(tape.logits, scale=scale, soft_cap=soft_cap)
         return tape
+
+    def _norm(self, tape: Tape, x: Tensor, y: Tensor, eps: float, count: Count) -> None:
+        if self.is_centred:
+            tape.layer_norm(self.norm, x, y, eps, bias=self.bias, count=count)
+        else:
+            tape.rms_norm(self.norm, x, y, eps, count=count)

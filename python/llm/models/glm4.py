@@ -86,9 +86,10 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         tape.embed(ends.embedding, x)
         for block, slab in zip(blocks, slabs, strict=True):
             tape.rms_norm(block.attn_norm, x, h, eps)
-            tape.matmul(block.q, h, q, bias=block.q_bias)
-            tape.matmul(block.k, h, k, bias=block.k_bias)
-            tape.matmul(block.v, h, v, bias=block.v_bias)
+            tape.matmul(block.q, h, q)
+            tape.matmul(block.k, h, k)
+            tape.matmul(block.v, h, v)
+            tape.add_biases((block.q_bias, q), (block.k_bias, k), (block.v_bias, v))
             tape.rotate(
                 q,
                 rope.weight,

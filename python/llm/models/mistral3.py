@@ -95,9 +95,10 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         tape.embed(ends.embedding, x)
         for block, slab in zip(blocks, slabs, strict=True):
             tape.rms_norm(block.attn_norm, x, h, eps)
-            tape.matmul(block.q, h, q, bias=block.q_bias)
-            tape.matmul(block.k, h, k, bias=block.k_bias)
-            tape.matmul(block.v, h, v, bias=block.v_bias)
+            tape.matmul(block.q, h, q)
+            tape.matmul(block.k, h, k)
+            tape.matmul(block.v, h, v)
+            tape.add_biases((block.q_bias, q), (block.k_bias, k), (block.v_bias, v))
             tape.rotate(
                 q,
                 rope.weight,
@@ -116,13 +117,16 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             )
             tape.cache_store(k, v, slab)
             tape.attend(q, slab, mixed, heads=heads, kv_heads=kv_heads)
-            tape.matmul(block.output, mixed, x, bias=block.output_bias, residual=x)
+            tape.matmul(block.output, mixed, x, residual=x)
+            tape.add_biases((block.output_bias, x))
 
             tape.rms_norm(block.ffn_norm, x, h, eps)
-            tape.matmul(block.gate, h, gate, bias=block.gate_bias)
-            tape.matmul(block.up, h, up, bias=block.up_bias)
+            tape.matmul(block.gate, h, gate)
+            tape.matmul(block.up, h, up)
+            tape.add_biases((block.gate_bias, gate), (block.up_bias, up))
             tape.gated_unit(gate, up, gate, Activation.SILU)
-            tape.matmul(block.down, gate, x, bias=block.down_bias, residual=x)
+            tape.matmul(block.down, gate, x, residual=x)
+            tape.add_biases((block.down_bias, x))
         return ends.record(tape, x, eps)
 
     return Program(

@@ -7,6 +7,8 @@ from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
 from llm.models import (
+    cohere2,
+    command_r,
     ernie4_5,
     exaone,
     exaone4,
@@ -23,6 +25,8 @@ from llm.models import (
     qwen2,
     qwen3,
     smollm3,
+    stablelm,
+    starcoder2,
 )
 
 
@@ -36,6 +40,8 @@ class Limits:
 
 
 ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
+    "cohere2": cohere2.program,
+    "command-r": command_r.program,
     "ernie4_5": ernie4_5.program,
     "exaone": exaone.program,
     "exaone4": exaone4.program,
@@ -52,6 +58,8 @@ ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
     "qwen2": qwen2.program,
     "qwen3": qwen3.program,
     "smollm3": smollm3.program,
+    "stablelm": stablelm.program,
+    "starcoder2": starcoder2.program,
 }
 
 

@@ -131,22 +131,25 @@ class _Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y)
             self.at += 1
-            self._take_bias(product, op)
+        self._take_biases(product)
+        op = self._next()
         count = len(product.weights)
         if not 1 <= count <= MAX_SEGMENTS or (product.adds and count > 1):
             raise NoStepError(f"{count} products of one input")
-        if len(product.biases) not in (0, count):
-            raise NoStepError("all products of one input should have a bias, or none")
         gate = self._take_gate(op, product) if isinstance(op, GatedUnit) else []
         self.steps += [*product.of_one_format(), *gate]
 
-    def _take_bias(self, product: ColumnProduct, op: MatMul) -> None:
-        bias = self._next()
-        if isinstance(bias, AddBias) and bias.x == op.y:
-            if product.norm is None or product.adds:
+    def _take_biases(self, product: ColumnProduct) -> None:
+        outputs = list(product.outputs)
+        while isinstance(op := self._next(), AddBias):
+            if product.norm is None:
                 raise NoStepError("a bias of what is no product of a norm")
-            product.biases.append(bias.weight)
+            if not outputs or op.x != outputs.pop(0):
+                raise NoStepError("biases should follow their products, in the same order")
+            product.biases.append(op.weight)
             self.at += 1
+        if product.biases and outputs:
+            raise NoStepError("all products of one input should have a bias, or none")
 
     def _take_gate(self, unit: GatedUnit, product: ColumnProduct) -> list[ColumnStep]:
         """The step that follows, where the two products are not of one format."""

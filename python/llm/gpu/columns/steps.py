@@ -22,6 +22,7 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.state import NONE
+from llm.gpu.steps.attention import NO_TEMPERATURE
 from llm.gpu.steps.packing import (
     Locate,
     Words,
@@ -203,6 +204,9 @@ class ColumnHeads:
         packed[w.STEP_IS_ADJACENT] = int(self.q.pairing)
         packed[w.STEP_MAGNITUDE] = float_bits(self.q.magnitude)
         packed[w.STEP_SOFT_CAP] = float_bits(self.attend.soft_cap)
+        tuning = self.q.temperature or NO_TEMPERATURE
+        packed[w.STEP_TEMPERATURE] = float_bits(tuning.rate)
+        packed[w.STEP_TEMPERATURE_LENGTH] = tuning.length
         return packed
 
 

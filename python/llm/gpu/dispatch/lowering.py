@@ -16,11 +16,13 @@ from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floa
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
+    Activate,
     AddBias,
     Attend,
     CacheStore,
     Embed,
     GatedUnit,
+    LayerNorm,
     MatMul,
     Operation,
     Region,
@@ -99,6 +101,21 @@ class Lowering:
             count_at=int(op.count),
         )
 
+    def _layer_norm(self, op: LayerNorm) -> Dispatch:
+        return self._dispatch(
+            op,
+            "layer_norm",
+            (op.x.rows, 1, 1),
+            op.weight,
+            weight_at=self._planes(op.weight)[0],
+            bias=state.NONE if op.bias is None else self._planes(op.bias)[0],
+            width=op.x.width,
+            x=op.x.offset,
+            y=op.y.offset,
+            eps=op.eps,
+            count_at=int(op.count),
+        )
+
     def _matmul(self, op: MatMul) -> list[Dispatch]:
         return self._products.lower(op)
 
@@ -172,6 +189,16 @@ class Lowering:
             activation=int(op.activation),
         )
 
+    def _activate(self, op: Activate) -> Dispatch:
+        return self._dispatch(
+            op,
+            "activate",
+            launches.thread_groups("activate", op.x.width, op.x.rows),
+            x=op.x.offset,
+            width=op.x.width,
+            activation=int(op.activation),
+        )
+
     def _select_rows(self, op: SelectRows) -> Dispatch:
         return self._dispatch(
             op,
@@ -200,11 +227,13 @@ class Lowering:
 _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch]]] = {
     Embed: Lowering._embed,
     RMSNorm: Lowering._rms_norm,
+    LayerNorm: Lowering._layer_norm,
     MatMul: Lowering._matmul,
     AddBias: Lowering._add_bias,
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,
+    Activate: Lowering._activate,
     SelectRows: Lowering._select_rows,
     ScaleLogits: Lowering._scale_logits,
 }

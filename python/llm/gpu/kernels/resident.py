@@ -100,8 +100,8 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, false, false, 128u, true, 1.0, 0.0);",
-    "attend_together(position, 8u, true, true, 64u, false, 1.5, 50.0);",
+    "attend_apart(position, 1u, false, false, 128u, true, 1.0, 0.0, 0.0, 1u);",
+    "attend_together(position, 8u, true, true, 64u, false, 1.5, 50.0, 0.25, 8192u);",
     "join_parts(4u);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "

@@ -133,6 +133,20 @@ KERNELS: dict[str, Kernel] = {
             "temperature_length": "I",
         },
     ),
+    "layer_norm": Kernel(
+        "layer_norm.comp",
+        128,
+        {
+            "weight_at": "I",
+            "bias": "I",
+            "width": "I",
+            "x": "I",
+            "y": "I",
+            "eps": "f",
+            "count_at": "I",
+        },
+    ),
+    "activate": Kernel("activate.comp", 64, {"x": "I", "width": "I", "activation": "I"}),
     "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),
     "scale_logits": Kernel(
         "scale_logits.comp", 64, {"x": "I", "width": "I", "scale": "f", "soft_cap": "f"}

@@ -2,10 +2,12 @@
 
 from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate, Temperature
 from llm.gpu.operations.dense import (
+    Activate,
     Activation,
     AddBias,
     Embed,
     GatedUnit,
+    LayerNorm,
     MatMul,
     RMSNorm,
     ScaleLogits,
@@ -24,6 +26,7 @@ from llm.gpu.operations.operands import (
 __all__ = [
     "FLOAT_BYTES",
     "PAGE_CELLS",
+    "Activate",
     "Activation",
     "AddBias",
     "Attend",
@@ -32,6 +35,7 @@ __all__ = [
     "Count",
     "Embed",
     "GatedUnit",
+    "LayerNorm",
     "MatMul",
     "Operation",
     "Pairing",
@@ -45,5 +49,6 @@ __all__ = [
     "Weight",
 ]
 
-Dense = Embed | RMSNorm | MatMul | AddBias | GatedUnit | SelectRows | ScaleLogits
+Norms = RMSNorm | LayerNorm
+Dense = Embed | Norms | MatMul | AddBias | GatedUnit | Activate | SelectRows | ScaleLogits
 Operation = Dense | Rotate | CacheStore | Attend

@@ -11,7 +11,7 @@ from llm.gpu.operations.operands import Count, Region, Tensor, Weight
 
 
 class Activation(IntEnum):
-    """What a gated unit does to its gate; the kernel's own numbers."""
+    """What a gated unit does to its gate, say; the kernels' own numbers."""
 
     GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
     SILU = 1  # g / (1 + exp(-g))
@@ -51,6 +51,29 @@ class RMSNorm:
     @property
     def reads(self) -> tuple[Region, ...]:
         return (self.x.region,) if self.residual is None else (self.x.region, self.residual.region)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNorm:
+    """y = (x - mean(x)) * weight / sqrt(variance(x) + eps) + bias, by rows; no bias where None.
+
+    Source: Ba, Kiros and Hinton 2016, Layer Normalization.
+    """
+
+    weight: Weight  # (1, C)
+    bias: Weight | None  # (1, C)
+    x: Tensor
+    y: Tensor
+    eps: float
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
 
     @property
     def writes(self) -> tuple[Region, ...]:
@@ -132,6 +155,22 @@ class GatedUnit:
     @property
     def writes(self) -> tuple[Region, ...]:
         return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """x = activation(x), in place."""
+
+    x: Tensor
+    activation: Activation
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
 
 
 @dataclass(frozen=True, slots=True)

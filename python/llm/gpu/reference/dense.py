@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from llm.gpu.operations import (
+    Activate,
     Activation,
     AddBias,
     Count,
     Embed,
     GatedUnit,
+    LayerNorm,
     MatMul,
     Operation,
     RMSNorm,
@@ -36,6 +38,15 @@ def rms_norm(run: Workspace, op: RMSNorm) -> None:
     if op.residual is not None:
         normed = normed + run.view(op.residual, rows)
     run.view(op.y, rows)[:] = normed
+
+
+def layer_norm(run: Workspace, op: LayerNorm) -> None:
+    x = run.view(op.x, run.rows(op.count))
+    centred = x - np.mean(x, axis=-1, keepdims=True, dtype=np.float32)
+    normed = normalized(centred, op.eps) * run.weights[op.weight.name][0]
+    if op.bias is not None:
+        normed += run.weights[op.bias.name][0]
+    run.view(op.y, run.rows(op.count))[:] = normed
 
 
 def matmul(run: Workspace, op: MatMul) -> None:
@@ -69,6 +80,11 @@ def gated_unit(run: Workspace, op: GatedUnit) -> None:
     run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * run.view(op.up)
 
 
+def activate(run: Workspace, op: Activate) -> None:
+    x = run.view(op.x)
+    x[:] = activated(x, op.activation)
+
+
 def activated(gate: Floats, activation: Activation) -> Floats:
     if activation is Activation.SILU:
         return np.asarray(gate / (1.0 + np.exp(-gate)), np.float32)
@@ -90,9 +106,11 @@ def normalized(x: Floats, eps: float) -> Floats:
 DENSE: dict[type[Operation], Callable[[Workspace, Any], None]] = {
     Embed: embed,
     RMSNorm: rms_norm,
+    LayerNorm: layer_norm,
     MatMul: matmul,
     AddBias: add_bias,
     GatedUnit: gated_unit,
+    Activate: activate,
     SelectRows: select_rows,
     ScaleLogits: scale_logits,
 }

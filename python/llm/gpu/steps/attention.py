@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from llm.gpu.operations import CacheSlab, Pairing, Tensor, Weight
+from llm.gpu.operations import CacheSlab, Pairing, Temperature, Tensor, Weight
 from llm.gpu.steps.packing import (
     STEP_WORDS,
     Grid,
@@ -26,6 +26,7 @@ SMALL_HEAD = 128  # values: up to here four cells a lane are best, for larger on
 # Of small and of larger heads: more cells are quicker in parts, smaller parts not worth joining.
 FEW_CELLS = (640, 128)
 PART_CELLS = (256, 64)
+NO_TEMPERATURE = Temperature(rate=0.0, length=1)
 PART_FLOATS = 4  # before the sums of a part
 
 
@@ -52,6 +53,7 @@ class Attention:
     together: int = 1  # query heads that a group attends for
     magnitude: float = 1.0  # of rotated values
     soft_cap: float = 0.0  # of scores; or 0
+    temperature: Temperature | None = None  # of queries
 
     @property
     def label(self) -> str:
@@ -106,7 +108,9 @@ class Attention:
         adjacent, normed = (str(flag).lower() for flag in flags)
         parted = str(self.has_parts).lower()
         sizes = f"{self.kv_heads}u, {parted}, {adjacent}, {self.table.rows}u, {normed}"
-        factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}"
+        tuning = self.temperature or NO_TEMPERATURE
+        factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}, "
+        factors += f"{glsl_float(tuning.rate)}, {tuning.length}u"
         name = "attend_apart" if self.together == 1 else "attend_together"
         return f"{name}(position, {sizes}, {factors});"
 

@@ -60,8 +60,6 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
-    if q.temperature is not None:
-        raise NoStepError("queries that grow with the position")
     return q, k, store, attend
 
 
@@ -155,9 +153,8 @@ class _Fusion:
             product.weights.append(op.weight)
             product.outputs.append(op.y if op.residual is None else self._stream(op, product))
             self.at += 1
-            self._take_bias(product, op)
-        if product.biases and len(product.biases) < len(product.weights):
-            raise NoStepError("all products of one input should have a bias, or none")
+        self._take_biases(product)
+        op = self._next()
         if product.epilogue is Epilogue.ADD and len(product.weights) > 1:
             raise NoStepError("a product that adds to the residual stream is a step of its own")
         if len(product.weights) > MAX_SEGMENTS:
@@ -167,15 +164,19 @@ class _Fusion:
         if isinstance(op, GatedUnit):
             self._take_gate(op, product)
 
-    def _take_bias(self, product: Product, op: MatMul) -> None:
-        bias = self._next()
-        if not isinstance(bias, AddBias) or bias.x != op.y:
-            return
-        if op.residual is not None or product.post_norm is not None:
-            raise NoStepError("a bias beside the residual stream")
-        product.biases.append(bias.weight)
-        product.epilogue = Epilogue.BIASED
-        self.at += 1
+    def _take_biases(self, product: Product) -> None:
+        outputs = list(product.outputs)
+        while isinstance(op := self._next(), AddBias):
+            if product.epilogue is Epilogue.ADD or product.post_norm is not None:
+                raise NoStepError("a bias beside the residual stream")
+            if not outputs or op.x != outputs.pop(0):
+                raise NoStepError("biases should follow their products, in the same order")
+            product.biases.append(op.weight)
+            self.at += 1
+        if product.biases and outputs:
+            raise NoStepError("all products of one input should have a bias, or none")
+        if product.biases:
+            product.epilogue = Epilogue.BIASED
 
     def _take_logits(self, product: Product) -> None:
         product.epilogue = Epilogue.BEST
@@ -225,6 +226,7 @@ class _Fusion:
             window=attend.window,
             magnitude=q.magnitude,
             soft_cap=attend.soft_cap,
+            temperature=q.temperature,
             partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
         )

@@ -6,7 +6,7 @@ import pytest
 from support.attention_steps import an_attention
 
 from llm.files.formats import FORMATS
-from llm.gpu.operations import Pairing, Weight
+from llm.gpu.operations import Pairing, Temperature, Weight
 from llm.gpu.steps.attention import Join, heads_together
 from llm.gpu.steps.packing import Grid
 
@@ -32,8 +32,8 @@ def test_parts(heads: tuple[int, int, int], groups: int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("pairing", "norm", "window", "arguments"),
     [
-        (Pairing.ADJACENT, None, 0, "true, 20u, false, 1.0, 0.0"),
-        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "false, 20u, true, 1.0, 0.0"),
+        (Pairing.ADJACENT, None, 0, "true, 20u, false, 1.0, 0.0, 0.0, 1u"),
+        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "false, 20u, true, 1.0, 0.0, 0.0, 1u"),
     ],
 )
 def test_the_case_of_attention(
@@ -46,8 +46,11 @@ def test_the_case_of_attention(
     assert far.case(GRID) == f"attend_together(position, 2u, true, {arguments});"
     assert far.label == "attention, all cells, in parts"
     assert join.case(GRID) == "join_parts(6u);"
-    capped = replace(step, magnitude=1.25, soft_cap=50.0)
-    assert capped.case(GRID) == step.case(GRID).replace("1.0, 0.0);", "1.25, 50.0);")
+    changed = replace(
+        step, magnitude=1.25, soft_cap=50.0, temperature=Temperature(rate=0.5, length=4096)
+    )
+    extras = "1.25, 50.0, 0.5, 4096u);"
+    assert changed.case(GRID) == step.case(GRID).replace("1.0, 0.0, 0.0, 1u);", extras)
 
 
 @pytest.mark.parametrize(

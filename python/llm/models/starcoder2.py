@@ -1,0 +1,132 @@
+"""StarCoder 2: decoder with LayerNorms, biases everywhere, and a feed-forward without a gate.
+
+What is special:
+  - LayerNorms with a bias before each half of a block; every product has a bias
+  - the feed-forward is the tanh form of gelu between two products
+  - rotation turns values half a head apart (i, i + D/2)
+  - the output is a matrix of its own, or tied to the embedding where the file has none
+
+Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads, D head size.
+"""
+
+from dataclasses import dataclass
+
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.decoder import DecoderSizes, Ends
+from llm.models.rope import Rope
+from llm.models.weights import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    attn_norm: Weight  # (1, C)
+    attn_norm_bias: Weight  # (1, C)
+    q: Weight  # (H*D, C)
+    k: Weight  # (G*D, C)
+    v: Weight  # (G*D, C)
+    q_bias: Weight  # (1, H*D)
+    k_bias: Weight  # (1, G*D)
+    v_bias: Weight  # (1, G*D)
+    output: Weight  # (C, H*D)
+    output_bias: Weight  # (1, C)
+    ffn_norm: Weight  # (1, C)
+    ffn_norm_bias: Weight  # (1, C)
+    up: Weight  # (F, C)
+    down: Weight  # (C, F)
+    up_bias: Weight  # (1, F)
+    down_bias: Weight  # (1, C)
+
+    @classmethod
+    def take(cls, table: WeightTable, layer: int, sizes: DecoderSizes) -> "Block":
+        width = sizes.width
+        prefix = f"blk.{layer}."
+        return cls(
+            attn_norm=table.vector(prefix + "attn_norm.weight", width),
+            attn_norm_bias=table.vector(prefix + "attn_norm.bias", width),
+            q=table.matrix(prefix + "attn_q.weight", sizes.queries, width),
+            k=table.matrix(prefix + "attn_k.weight", sizes.keys, width),
+            v=table.matrix(prefix + "attn_v.weight", sizes.keys, width),
+            q_bias=table.vector(prefix + "attn_q.bias", sizes.queries),
+            k_bias=table.vector(prefix + "attn_k.bias", sizes.keys),
+            v_bias=table.vector(prefix + "attn_v.bias", sizes.keys),
+            output=table.matrix(prefix + "attn_output.weight", width, sizes.queries),
+            output_bias=table.vector(prefix + "attn_output.bias", width),
+            ffn_norm=table.vector(prefix + "ffn_norm.weight", width),
+            ffn_norm_bias=table.vector(prefix + "ffn_norm.bias", width),
+            up=table.matrix(prefix + "ffn_up.weight", sizes.feed_forward, width),
+            down=table.matrix(prefix + "ffn_down.weight", width, sizes.feed_forward),
+            up_bias=table.vector(prefix + "ffn_up.bias", sizes.feed_forward),
+            down_bias=table.vector(prefix + "ffn_down.bias", width),
+        )
+
+
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for unknown scalings of positions."""
+    sizes = DecoderSizes.from_gguf(file, "starcoder2", eps="layer_norm_epsilon")
+    table = WeightTable(file)
+    ends = Ends.take(table, sizes.width, is_centred=True)
+    blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    rope = Rope.from_gguf(file, table, "starcoder2", sizes.head_size, context)
+    slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(sizes.width)  # (T, C), the residual stream
+        h = tape.tensor(sizes.width)  # (T, C)
+        q = tape.tensor(sizes.queries)  # (T, H*D)
+        k = tape.tensor(sizes.keys)  # (T, G*D)
+        v = tape.tensor(sizes.keys)  # (T, G*D)
+        mixed = tape.tensor(sizes.queries)  # (T, H*D)
+        up = tape.tensor(sizes.feed_forward)  # (T, F)
+        eps = sizes.norm_eps
+        heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
+
+        tape.embed(ends.embedding, x)
+        for block, slab in zip(blocks, slabs, strict=True):
+            tape.layer_norm(block.attn_norm, x, h, eps, bias=block.attn_norm_bias)
+            tape.matmul(block.q, h, q)
+            tape.matmul(block.k, h, k)
+            tape.matmul(block.v, h, v)
+            tape.add_biases((block.q_bias, q), (block.k_bias, k), (block.v_bias, v))
+            tape.rotate(
+                q,
+                rope.weight,
+                heads=heads,
+                pairing=Pairing.HALVES,
+                scale=sizes.query_scale,
+                magnitude=rope.magnitude,
+            )
+            tape.rotate(
+                k,
+                rope.weight,
+                heads=kv_heads,
+                pairing=Pairing.HALVES,
+                magnitude=rope.magnitude,
+            )
+            tape.cache_store(k, v, slab)
+            tape.attend(q, slab, mixed, heads=heads, kv_heads=kv_heads)
+            tape.matmul(block.output, mixed, x, residual=x)
+            tape.add_biases((block.output_bias, x))
+
+            tape.layer_norm(block.ffn_norm, x, h, eps, bias=block.ffn_norm_bias)
+            tape.matmul(block.up, h, up)
+            tape.add_biases((block.up_bias, up))
+            tape.activate(up, Activation.GELU)
+            tape.matmul(block.down, up, x, residual=x)
+            tape.add_biases((block.down_bias, x))
+        return ends.record(tape, x, eps)
+
+    return Program(
+        weights=table.taken,
+        constants=rope.constants,
+        vocabulary=ends.vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+    )
