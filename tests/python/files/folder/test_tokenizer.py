@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 from support.safetensors_builder import small_tokenizer, write_folder
+from support.small_bpe import SmallBpe
 from support.tiny_folders import LLAMA_CONFIG
-from tokenizers import models, normalizers, trainers
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.metadata import Metadata
@@ -161,26 +160,24 @@ def test_unigram(tmp_path: Path) -> None:
     assert found.numbers("tokenizer.ggml.precompiled_charsmap").tolist() == [0, 1, 2]
 
 
+@pytest.fixture(scope="module")
+def bpe() -> SmallBpe:
+    return SmallBpe(PROSE.read_text(encoding="utf-8").splitlines()[:40], 300)
+
+
 @pytest.mark.parametrize("prepends", [False, True])
-def test_scores_merge_as_the_merges_do(tmp_path: Path, prepends: bool) -> None:
-    """Of a vocabulary with merges and bytes: the ids are those of the tokenizers package."""
-    special = ["<pad>", "<eos>", "<bos>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    made = tokenizers.Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
-    steps = [normalizers.Prepend("▁")] if prepends else []
-    made.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
-    trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=special, show_progress=False)
-    prose = PROSE.read_text(encoding="utf-8")
-    made.train_from_iterator(prose.splitlines(), trainer)
-    described = json.loads(made.to_str())
-    described["added_tokens"] = described["added_tokens"][:4]  # bytes are no added tokens
+def test_scores_merge_as_the_merges_do(tmp_path: Path, bpe: SmallBpe, prepends: bool) -> None:
+    steps = [{"type": "Prepend", "prepend": "▁"}] if prepends else []
+    steps.append({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})
+    normalizer = {"type": "Sequence", "normalizers": steps}
     settings = {"bos_token": "<bos>", "eos_token": {"content": "<eos>"}, "add_bos_token": True}
-    found = metadata_of(tmp_path, described, settings)
+    found = metadata_of(tmp_path, bpe.tokenizer_json(normalizer), settings)
     assert found.bool("tokenizer.ggml.add_space_prefix") is prepends
     tokenizer = Tokenizer.from_metadata(found)
-    reference = tokenizers.Tokenizer.from_str(json.dumps(described))
-    texts = [*prose.splitlines()[:40], "Ünïcode 🦊 and\ttabs", "  two  spaces ", "x" * 99, "你好"]
+    lines = PROSE.read_text(encoding="utf-8").splitlines()[30:60]
+    texts = [*lines, "Ünïcode 🦊 and\ttabs", "  two  spaces ", "x" * 99, "你好"]
     for text in filter(None, texts):
-        assert tokenizer.encode(text)[1:] == reference.encode(text, add_special_tokens=False).ids
+        assert tokenizer.encode(text)[1:] == bpe.encode(" " + text if prepends else text)
     assert tokenizer.bos_id == 2
 
 
