@@ -209,7 +209,7 @@ class _Rope:
             values["rope.dimension_count"] = int(head_size * self.share)
         if self.kind in ("linear", "yarn"):
             values["rope.scaling.type"] = self.kind
-            values["rope.scaling.factor"] = self.given.float("factor")
+            values["rope.scaling.factor"] = self._factor()
         if self.kind in ("longrope", "su", "yarn"):
             values["rope.scaling.original_context_length"] = self.trained
         if self.kind in ("longrope", "su"):
@@ -217,7 +217,28 @@ class _Rope:
             grown = 1 + math.log(stretch) / math.log(self.trained) if stretch > 1 else 1.0
             factor = self.given.float("attention_factor", math.sqrt(grown))
             values["rope.scaling.attn_factor"] = factor
+        if self.kind == "yarn":
+            values |= self._yarn()
         return values
+
+    def _yarn(self) -> dict[str, float]:
+        """Where the folder says more than a factor. GGUF's attention factor comes on top of what
+        YaRN itself gives, a folder's stands in its place."""
+        keys = ("beta_fast", "beta_slow")
+        values = {f"rope.scaling.yarn_{key}": self.given.float(key, None) for key in keys}
+        whole = self.given.float("attention_factor", None)
+        if whole is not None:
+            own = 1 + 0.1 * math.log(max(self._factor(), 1.0))
+            values["rope.scaling.attn_factor"] = whole / own
+        return {key: value for key, value in values.items() if value is not None}
+
+    def _factor(self) -> float:
+        factor = self.given.float("factor")
+        if factor <= 0:
+            raise ModelFileError(
+                self.given.path, "rope_scaling.factor", f"{factor:g} is not above 0"
+            )
+        return factor
 
     def vectors(self, head_size: int) -> dict[str, Floats]:
         """What GGUF files hold of it as tensors."""
@@ -236,11 +257,11 @@ class _Rope:
         Slow pairs are divided by `factor`, fast ones not at all, those between in part. Source:
         transformers, modeling_rope_utils, for Llama 3.1.
         """
-        factor = self.given.float("factor")
+        factor = self._factor()
         low, high = self.given.float("low_freq_factor"), self.given.float("high_freq_factor")
-        if factor <= 0 or not 0 < low < high:
-            problem = f"{factor:g}, from {low:g} to {high:g}, must rise from above 0"
-            raise ModelFileError(self.given.path, "rope_scaling.factor", problem)
+        if not 0 < low < high:
+            problem = f"is {low:g}, but must be above 0 and below high_freq_factor, {high:g}"
+            raise ModelFileError(self.given.path, "rope_scaling.low_freq_factor", problem)
         frequency = np.power(self.base or 10_000.0, -np.arange(pairs) / pairs)  # radians a token
         turns = self.trained * frequency / (2 * np.pi)  # in the trained context
         share = np.clip((turns - low) / (high - low), 0.0, 1.0)

@@ -150,6 +150,23 @@ def test_frequencies_of_llama_3(tmp_path: Path) -> None:
     assert found[-1] == 8.0
 
 
+def test_yarn(tmp_path: Path) -> None:
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 24}
+    with opened(tmp_path, {}, LLAMA_CONFIG | {"rope_scaling": scaling}) as file:
+        found = {key for key in file.metadata if ".rope.scaling." in key}
+        assert found == {
+            "llama.rope.scaling.type",
+            "llama.rope.scaling.factor",
+            "llama.rope.scaling.original_context_length",
+        }
+    scaling |= {"beta_fast": 16, "attention_factor": 1.3}
+    with opened(tmp_path, {}, LLAMA_CONFIG | {"rope_scaling": scaling}) as file:
+        assert file.metadata.int("llama.rope.scaling.original_context_length") == 24
+        assert file.metadata.float("llama.rope.scaling.yarn_beta_fast") == 16.0
+        factor = file.metadata.float("llama.rope.scaling.attn_factor")
+        assert factor * (1 + 0.1 * np.log(4)) == pytest.approx(1.3)
+
+
 def test_factors_of_phi_3(tmp_path: Path) -> None:
     scaling = {"type": "longrope", "long_factor": [2.0] * 24, "short_factor": [1] * 24}
     config = LLAMA_CONFIG | {"model_type": "phi3", "rope_scaling": scaling}
@@ -324,6 +341,11 @@ def test_the_digest_is_of_the_files_that_matter(tmp_path: Path) -> None:
             {"rope_scaling": {"type": "linear"}},
             "config.json: factor: is missing from the metadata",
             id="no factor",
+        ),
+        pytest.param(
+            {"rope_scaling": {"type": "yarn", "factor": -1.0}},
+            "config.json: rope_scaling.factor: -1 is not above 0",
+            id="a factor below 0",
         ),
         pytest.param(
             {"quantization_config": {"weight_block_size": [0, 128]}},

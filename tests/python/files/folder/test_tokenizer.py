@@ -13,7 +13,6 @@ from support.tiny_folders import LLAMA_CONFIG
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.metadata import Metadata
 from llm.files.opening import open_model
-from llm.text.merging.sentencepiece_model import serialize_model
 from llm.text.tokenizer import Tokenizer
 
 # by tests/golden/make_tokenizer_json.py
@@ -173,12 +172,24 @@ def test_scores_merge_as_the_merges_do(tmp_path: Path, made: dict[str, Any]) -> 
     assert tokenizer.bos_id == 2
 
 
+def delimited(field: int, content: bytes) -> bytes:
+    """A field of a protobuf, with the length of its content before it."""
+    size = len(content)
+    length = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+    return bytes([field << 3 | 2]) + length + content
+
+
 def test_a_sentencepiece_model(tmp_path: Path) -> None:
     pieces = [b"<unk>", b"<s>", b"</s>", b"<0x41>", "▁a".encode(), b"b", b"", b"x" * 300]
-    types = np.array([2, 3, 3, 6, 1, 4, 5, 1], np.uint8)
+    types = [2, 3, 3, 6, 1, 4, 5, 1]
     scores = np.linspace(0, -7, 8, dtype=np.float32)
     folder = write_folder(tmp_path, LLAMA_CONFIG | {"vocab_size": 10}, {})
-    model = serialize_model(pieces, scores, types, unknown_id=0, byte_fallback=True)
+    parts = [
+        delimited(1, delimited(1, piece) + b"\x15" + score.tobytes() + bytes([0x18, kind]))
+        for piece, score, kind in zip(pieces, scores, types, strict=True)
+    ]
+    trainer, normalizer = b"\x18\x02", b"\x18\x00"  # BPE; no leading space
+    model = b"".join([*parts, delimited(2, trainer), delimited(3, normalizer)])
     (folder / "tokenizer.model").write_bytes(model)
     decoder = {"5": {"content": "▁turn", "special": False}, "8": {"content": "<|x|>"}}
     settings = {"added_tokens_decoder": decoder, "chat_template": "{{ messages }}"}
