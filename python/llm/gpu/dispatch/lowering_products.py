@@ -220,7 +220,6 @@ class ProductLowering:
             y=op.y.offset,
             residual=_offset(op.residual),
             count_at=int(op.count),
-            zero=0,
         )
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, op.reads, op.writes)
 

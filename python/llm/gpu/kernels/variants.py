@@ -33,7 +33,6 @@ PRODUCT_BY_LANES: Params = {
     "y": "I",
     "residual": "I",
     "count_at": "I",
-    "zero": "I",
 }
 ATTEND: Params = {
     "q": "I",
@@ -69,8 +68,8 @@ MATMUL_TILE_COLUMNS = (32, 64)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 LANES = 8  # of a subgroup, and rows of weights for it: lanes.glslh
-LANES_ROWS = {1: 8, 2: 8, 4: 4}  # of a group, by its columns
-LANES_PARTS = (1, 2)  # of a row, decoded at once
+LANES_ROWS = {1: 8, 2: 4, 4: 4}  # of a group, by its columns
+LANES_PARTS = (1, 2, 4)  # of a row, decoded at once
 TOP_K_CHUNK = 1024
 
 
