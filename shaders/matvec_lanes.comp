@@ -29,6 +29,7 @@
 #include "lanes.glslh"
 
 #include "lane_formats.glslh"
+#include "lane_totals.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -43,26 +44,9 @@ layout(push_constant, std430) uniform Params {
 	uint y; // offsets in floats
 	uint residual; // or NONE
 	uint count_at; // word of the state that holds the number of columns
+	uint pad[1];
 }
 params;
-
-// Lane i has the sum over all lanes of sums[first + i]: three rounds, in each of which a lane gives
-// away half of what it has.
-float total_of_lane(const float sums[COLUMNS * ROWS], const uint first) {
-	float halves[LANES];
-	for (uint i = 0u; i < LANES; i++) {
-		halves[i] = sums[first + i];
-	}
-	[[unroll]] for (uint step = 1u; step < LANES; step *= 2u) {
-		const bool is_odd = (gl_SubgroupInvocationID & step) != 0u;
-		[[unroll]] for (uint i = 0u; i < LANES / 2u / step; i++) {
-			const float kept = is_odd ? halves[2u * i + 1u] : halves[2u * i];
-			const float given = is_odd ? halves[2u * i] : halves[2u * i + 1u];
-			halves[i] = kept + subgroupShuffleXor(given, step);
-		}
-	}
-	return halves[0];
-}
 
 void main() {
 	const uint n_columns = state[params.count_at];
@@ -122,7 +106,11 @@ void main() {
 	// all before the first branch: what one alone needed would be computed there, apart
 	float totals[COLUMNS * ROWS / LANES];
 	for (uint i = 0u; i < COLUMNS * ROWS / LANES; i++) {
-		totals[i] = total_of_lane(sums, i * LANES);
+		float eight[LANES];
+		for (uint k = 0u; k < LANES; k++) {
+			eight[k] = sums[i * LANES + k];
+		}
+		totals[i] = total_of_lane(eight);
 	}
 	for (uint i = 0u; i < COLUMNS * ROWS / LANES; i++) {
 		const uint index = i * LANES + gl_SubgroupInvocationID;

@@ -48,6 +48,7 @@ class Addresses:
     """Where buffers begin, as kernels name it."""
 
     work: int
+    cache: int
     shards: tuple[int, ...]  # of weights
 
 

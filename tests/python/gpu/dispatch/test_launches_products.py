@@ -41,7 +41,7 @@ def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> No
 @pytest.mark.parametrize(
     ("height", "width", "columns", "kernel"),
     [
-        pytest.param(37, 640, 1, "matvec_lanes_q8_0_4_1", id="two parts at once"),
+        pytest.param(37, 640, 1, "matvec_lanes_q8_0_4_1", id="four parts at once"),
         pytest.param(37, 96, 1, "matvec_lanes_q8_0_1_1", id="an odd number of parts"),
         pytest.param(37, 192, 1, "matvec_lanes_q8_0_2_1", id="an even number of parts"),
         pytest.param(37, 640, 2, "matvec_lanes_q8_0_4_2", id="two columns"),
