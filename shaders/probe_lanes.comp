@@ -1,5 +1,5 @@
-// 1 goes to the state's first pick where subgroups are of eight and load neighbouring values through
-// addresses rightly, else 0.
+// 1 goes to the state's first pick where subgroups are of eight, load neighbouring values through
+// addresses and pass values among them rightly, else 0.
 //
 // Defines    GROUP_SIZE  8
 //            WEIGHT_ADDRESSES
@@ -14,6 +14,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -34,6 +35,7 @@ void main() {
 	is_right = is_right && lane_float(FloatRun(params.values)) == float(i) + 0.5;
 	is_right = is_right && lane_half(HalfRun(params.values) + 2u) == -float(i);
 	is_right = is_right && uint(lane_byte(ByteRun(params.values) + 6u)) == 250u - 11u * i;
+	is_right = is_right && subgroupShuffleXor(i, 4u) == (i ^ 4u) && subgroupShuffle(i, 3u) == 3u;
 	const uint n_right = subgroupAdd(is_right ? 1u : 0u);
 	if (i == 0u) {
 		state[STATE_PICK_IDS] = n_right == LANES ? 1u : 0u;

@@ -167,6 +167,7 @@ def test_sizes_take_every_kernel() -> None:
     [
         pytest.param("run.at[i]", "run.at[i - 1u]", id="a neighbour's value"),
         pytest.param("gl_SubgroupSize == LANES", "gl_SubgroupSize == 4u", id="another size"),
+        pytest.param("(i, 4u)", "(i, 2u)", id="a value of another lane"),
         pytest.param("lane_half(HalfRun(", "no_such_function(HalfRun(", id="does not compile"),
     ],
 )
