@@ -36,12 +36,14 @@ void main() {
 	const uint end = min(first + params.chunk, params.count);
 
 	Entry best = NO_ENTRY;
+	bool is_finite = true;
 	for (uint i = first + thread; i < end; i += GROUP_SIZE) {
-		const Entry entry = read_entry(values, ids, i);
+		const Entry entry = read_entry(values, ids, i, is_finite);
 		if (is_better(entry, best)) {
 			best = entry;
 		}
 	}
+	report_finite(is_finite);
 	best_values[thread] = best.value;
 	best_ids[thread] = best.id;
 	barrier();

@@ -2,25 +2,26 @@
 //
 // One group, a subgroup of eight, for ROWS rows m. Its threads are next to each other in k, so that
 // weights and x come as vectors (lanes.glslh); the sums of a row are added up at its end. Weights are decoded
-// once for all columns. For drivers
-// that run on a CPU, where subgroups of eight were found.
+// once for all columns. For drivers that run on a CPU, where subgroups of eight were found.
 //
 // Defines    GROUP_SIZE  8
 //            FORMAT
 //            PARTS  of a row, decoded at once; a row and a block are a multiple
 //            COLUMNS  at most
-//            ROWS  at most 8: with more columns, fewer keep their sums in registers
+//            ROWS  at most 8, and eight sums or more with COLUMNS: more than 16 leave the registers
 //            WEIGHT_ADDRESSES
 // Dispatch   (M / ROWS / y, y, 1)  where more than a dispatch takes
 
 #extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference2 : require
 #extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
-#extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 
 #include "bindings.glslh"
 
@@ -28,6 +29,7 @@
 #include "lanes.glslh"
 
 #include "lane_formats.glslh"
+#include "lane_totals.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
 
@@ -42,103 +44,84 @@ layout(push_constant, std430) uniform Params {
 	uint y; // offsets in floats
 	uint residual; // or NONE
 	uint count_at; // word of the state that holds the number of columns
-	uint zero; // 0, which a compiler cannot know
+	uint pad[1];
 }
 params;
 
-const uint LINE_WORDS = 16u; // of the CPU's cache
-
-// Loads the cache lines of what the next group reads at part p, where this group is: a CPU foresees a walk
-// through memory in order, but not one along ROWS rows at once.
-uint touch_ahead(const Plane plane, const uint part_bytes, const uint next_part, const uint last_part, const uint p) {
-	const uint first = (next_part + p * LANES) * part_bytes / 4u;
-	const uint last = last_part * part_bytes / 4u;
-	uint touched = 0u;
-	for (uint i = 0u; i < PARTS * LANES * part_bytes / 4u; i += LINE_WORDS) {
-		touched |= word_at(plane, min(first + i, last));
-	}
-	return touched;
-}
+// Where each run has its scale, or weights an offset; else the scale is one of the sum.
+const bool SCALES_WEIGHTS = BLOCK_PARTS > 1u || HAS_OFFSET;
 
 void main() {
 	const uint n_columns = state[params.count_at];
-	if (n_columns == 0u) {
-		return; // the whole group
-	}
 	// read here, as every use would check that there are so many words of them
 	const Planes planes = Planes(params.plane_x, params.plane_y, params.plane_z, params.plane_w);
-	const Plane x = params.x;
 	const uint height = params.height;
-	const uint n_parts = params.width / PART_WEIGHTS;
-	const uint column_runs = params.width / LANES;
+	const uint row_parts = params.width / PART_WEIGHTS;
 	const uint y = params.y;
 	const uint residual = params.residual;
-	const uint zero = params.zero;
 
-	// rows past the last one compute the last one again
+	// rows past the last one compute the last one again, columns likewise
 	const uint first_row = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS;
-	uint parts[ROWS];
-	float sums[COLUMNS][ROWS];
+	uint first_part[ROWS];
+	FloatRun column[COLUMNS];
+	float sums[COLUMNS * ROWS];
 	for (uint r = 0u; r < ROWS; r++) {
-		parts[r] = min(first_row + r, height - 1u) * n_parts;
-		for (uint c = 0u; c < COLUMNS; c++) {
-			sums[c][r] = 0.0;
-		}
+		first_part[r] = min(first_row + r, height - 1u) * row_parts;
 	}
-	const uint next_part = (first_row + ROWS) * n_parts;
-	const uint last_part = height * n_parts - 1u;
-	uint touched = 0u;
+	for (uint c = 0u; c < COLUMNS; c++) {
+		column[c] = FloatRun(params.x) + min(c, max(n_columns, 1u) - 1u) * (params.width / LANES);
+	}
+	for (uint i = 0u; i < COLUMNS * ROWS; i++) {
+		sums[i] = 0.0;
+	}
+	const uint n_parts = n_columns == 0u ? 0u : row_parts; // a return would mask all that follows
 	for (uint p = 0u; p < n_parts; p += PARTS) {
-		touched |= touch_ahead(planes.x, PART_BYTES.x, next_part, last_part, p);
-		touched |= touch_ahead(planes.y, PART_BYTES.y, next_part, last_part, p);
-		for (uint j = 0u; j < PARTS; j++) {
-			const uint part = (p + j) % BLOCK_PARTS;
-			const uint run = ((p + j - part) * PART_WEIGHTS + part_column(part)) / LANES;
-			vec2 near[COLUMNS];
-			vec2 far[COLUMNS];
-			for (uint c = 0u; c < COLUMNS; c++) {
-				// columns past the last one are that one again
-				const uint at = run + min(c, n_columns - 1u) * column_runs;
-				near[c] = vec2(lane_float(x, at), lane_float(x, at + 1u));
-				far[c] = vec2(lane_float(x, at + RUN_STEP / LANES), lane_float(x, at + RUN_STEP / LANES + 1u));
-			}
-			for (uint r = 0u; r < ROWS; r++) {
-				const uint block = (parts[r] + p + j) / BLOCK_PARTS;
-				const Block shared_bits = load_block(planes, block);
-				const Scales scales = part_scales(shared_bits, part);
-				const vec4 q = quants_of_lane(planes, block, part, shared_bits);
-				if (COLUMNS == 1u) {
-					sums[0][r] = fma(fma(q.y, near[0].y, q.x * near[0].x), scales.scale.x, sums[0][r]);
-					sums[0][r] = fma(fma(q.w, far[0].y, q.z * far[0].x), scales.scale.y, sums[0][r]);
-					if (HAS_OFFSET) {
-						sums[0][r] = fma(near[0].x + near[0].y, scales.offset.x, sums[0][r]);
-						sums[0][r] = fma(far[0].x + far[0].y, scales.offset.y, sums[0][r]);
-					}
-				} else {
-					vec4 w = q * scales.scale.xxyy;
-					if (HAS_OFFSET) {
-						w += scales.offset.xxyy;
-					}
-					for (uint c = 0u; c < COLUMNS; c++) {
-						sums[c][r] = fma(w.x, near[c].x, fma(w.y, near[c].y, sums[c][r]));
-						sums[c][r] = fma(w.z, far[c].x, fma(w.w, far[c].y, sums[c][r]));
-					}
+		const uint part = p % BLOCK_PARTS / PARTS * PARTS; // so that the compiler knows
+		const uint run = ((p - part) * PART_WEIGHTS + part_column(part)) / LANES;
+		[[unroll]] for (uint j = 0u; j < PARTS; j++) {
+			const uint near = BLOCK_PARTS == 1u ? j * PART_WEIGHTS / LANES : part_column(j) / LANES;
+			const uint far = near + RUN_STEP / LANES;
+			[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+				const uint block = (first_part[r] + p) / BLOCK_PARTS;
+				const Block shared_bits = load_lane_block(planes, block, j);
+				const Scales scales = part_scales(shared_bits, part + j);
+				vec4 w = quants_of_lane(planes, block, part, j, shared_bits);
+				if (SCALES_WEIGHTS) {
+					w *= scales.scale.xxyy;
+				}
+				if (HAS_OFFSET) {
+					w += scales.offset.xxyy;
+				}
+				[[unroll]] for (uint c = 0u; c < COLUMNS; c++) {
+					FloatRun first = column[c] + run;
+					// apart from the sums, whose additions would wait for one another
+					float sum = w.x * lane_float(first + near);
+					sum = fma(w.y, lane_float(first + (near + 1u)), sum);
+					sum = fma(w.z, lane_float(first + far), sum);
+					sum = fma(w.w, lane_float(first + (far + 1u)), sum);
+					const uint i = c * ROWS + r;
+					sums[i] = SCALES_WEIGHTS ? sums[i] + sum : fma(sum, scales.scale.x, sums[i]);
 				}
 			}
 		}
 	}
 
-	const uint row = first_row + gl_SubgroupInvocationID;
-	for (uint c = 0u; c < COLUMNS; c++) {
-		float own = 0.0;
-		for (uint r = 0u; r < ROWS; r++) {
-			const float sum = subgroupAdd(sums[c][r]);
-			own = gl_SubgroupInvocationID == r ? sum : own;
+	// all before the first branch: what one alone needed would be computed there, apart
+	float totals[COLUMNS * ROWS / LANES];
+	for (uint i = 0u; i < COLUMNS * ROWS / LANES; i++) {
+		float eight[LANES];
+		for (uint k = 0u; k < LANES; k++) {
+			eight[k] = sums[i * LANES + k];
 		}
-		if (gl_SubgroupInvocationID < ROWS && row < height && c < n_columns) {
+		totals[i] = total_of_lane(eight);
+	}
+	for (uint i = 0u; i < COLUMNS * ROWS / LANES; i++) {
+		const uint index = i * LANES + gl_SubgroupInvocationID;
+		const uint row = first_row + index % ROWS;
+		const uint c = index / ROWS;
+		if (row < height && c < n_columns) {
 			const uint at = c * height + row;
-			own += float(touched & zero);
-			work[y + at] = residual == NONE ? own : work[residual + at] + own;
+			work[y + at] = residual == NONE ? totals[i] : work[residual + at] + totals[i];
 		}
 	}
 }

@@ -1,11 +1,12 @@
-// 1 goes to the state's first pick where subgroups are of eight and load neighbouring values through
-// addresses rightly, else 0.
+// 1 goes to the state's first pick where subgroups are of eight, load neighbouring values through
+// addresses and pass values among them rightly, else 0.
 //
 // Defines    GROUP_SIZE  8
 //            WEIGHT_ADDRESSES
 // Dispatch   (1, 1, 1)
 
 #extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference2 : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -13,9 +14,9 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 
 #include "bindings.glslh"
-#include "planes.glslh"
 #include "state.glslh"
 
 #include "lanes.glslh"
@@ -31,9 +32,10 @@ params;
 void main() {
 	const uint i = gl_LocalInvocationID.x;
 	bool is_right = gl_SubgroupSize == LANES && gl_SubgroupInvocationID == i;
-	is_right = is_right && lane_float(params.values, 0u) == float(i) + 0.5;
-	is_right = is_right && lane_half(params.values, 2u) == -float(i);
-	is_right = is_right && uint(lane_byte(params.values, 6u)) == 250u - 11u * i;
+	is_right = is_right && lane_float(FloatRun(params.values)) == float(i) + 0.5;
+	is_right = is_right && lane_half(HalfRun(params.values) + 2u) == -float(i);
+	is_right = is_right && uint(lane_byte(ByteRun(params.values) + 6u)) == 250u - 11u * i;
+	is_right = is_right && subgroupShuffleXor(i, 4u) == (i ^ 4u) && subgroupShuffle(i, 3u) == 3u;
 	const uint n_right = subgroupAdd(is_right ? 1u : 0u);
 	if (i == 0u) {
 		state[STATE_PICK_IDS] = n_right == LANES ? 1u : 0u;

@@ -32,8 +32,10 @@ void main() {
 	}
 	const uint row = gl_WorkGroupID.y;
 	float greatest = LOWEST;
+	bool is_finite = true;
 	for (uint i = segment; i < params.count; i += params.n_segments) {
-		greatest = max(greatest, read_entry(params.values + row * params.in_stride, NONE, i).value);
+		greatest = max(greatest, read_entry(params.values + row * params.in_stride, NONE, i, is_finite).value);
 	}
+	report_finite(is_finite);
 	work[params.maxima + row * params.out_stride + segment] = greatest;
 }

@@ -61,12 +61,14 @@ void main() {
 		n_kept = 0u;
 	}
 	barrier();
+	bool is_finite = true;
 	for (uint i = start + thread; i < min(start + CHUNK, params.count); i += GROUP_SIZE) {
-		const Entry entry = read_entry(values, ids, i);
+		const Entry entry = read_entry(values, ids, i, is_finite);
 		if (entry.value >= threshold && entry.id != NONE) {
 			keep(atomicAdd(n_kept, 1u), entry);
 		}
 	}
+	report_finite(is_finite);
 	barrier();
 	const uint n_entries = n_kept;
 	uint size = 1u; // to sort: a power of two

@@ -5,6 +5,7 @@ Software drivers take only small tiles of cooperative matrices; the kernel is th
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,17 @@ from support.kernel_bench import KernelBench, Launch
 
 import godot
 from llm.gpu import state
+from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import multiplies
 from llm.gpu.device.rendering_device import COMPUTE_STAGE
 from llm.gpu.dispatch import launches
 from llm.gpu.dispatch.launches import ceil_div
-from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
+from llm.gpu.dispatch.launches_attend import (
+    LARGEST_LANES_HEAD,
+    AttendDevice,
+    AttendPlan,
+    plan_attend,
+)
 from llm.gpu.kernels.attend_tiles import (
     SMALL_MATRIX_TILES,
     AttendMatrixTile,
@@ -25,7 +32,7 @@ from llm.gpu.kernels.attend_tiles import (
     plain_tile,
 )
 from llm.gpu.kernels.shader_source import expand
-from llm.gpu.kernels.variants import KERNELS, add_attend_tile
+from llm.gpu.kernels.variants import KERNELS, add_attend_lanes, add_attend_tile
 from llm.gpu.operations import PAGE_CELLS
 
 Q = 0
@@ -163,6 +170,13 @@ def on_software(_: KernelBench, case: Case) -> AttendPlan:
     return plan_attend(*sizes, len(case.positions), device, are_apart=case.of_its_own)
 
 
+def by_lanes(bench: KernelBench, case: Case) -> AttendPlan:
+    if not has_lanes(bench.device):
+        pytest.skip(f"{bench.device.name} has no lanes")
+    kernel = add_attend_lanes(case.head_size)
+    return AttendPlan(kernel, (case.heads, len(case.positions), 1), 1, by_lanes=True)
+
+
 def by_tiles(_: KernelBench, case: Case) -> AttendPlan:
     return plan_of(case, plain_tile(case.head_size, case.queries), 1)
 
@@ -204,17 +218,24 @@ def matrix_tile_for(bench: KernelBench, case: Case) -> AttendMatrixTile:
 
 EVERY_WAY = [
     *[(make, case) for make in (on_software, by_tiles, by_parts) for case in CASES],
+    *[(by_lanes, case) for case in CASES if case.values[0].head_size <= LARGEST_LANES_HEAD],
     *[(make, case) for make in (by_matrices, by_parts_of_matrices) for case in MATRIX_CASES],
 ]
 
 
-def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> list[Launch]:
+def launches_of(
+    bench: KernelBench, case: Case, plan: AttendPlan, q_stride: int, y_stride: int
+) -> list[Launch]:
     values = PAGE_WORDS + case.side_words
     heads = {"heads": case.heads, "kv_heads": case.kv_heads}
     target = {"y": Y, "y_stride": y_stride}
     source = {"q": Q, "q_stride": q_stride, "k_cache": PAGE_WORDS, "v_cache": values, **heads}
-    params: dict[str, int | float] = {**source, **target, "window": case.window, "step": plan.step}
+    params: dict[str, Any] = {**source, **target, "window": case.window}
     params["soft_cap"] = case.soft_cap
+    if plan.by_lanes:
+        addresses = {"q": bench.address("work", Q), "cache_at": bench.address("cache", 0)}
+        return [(plan.kernel, {**params, **addresses}, plan.groups)]
+    params["step"] = plan.step
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
@@ -234,7 +255,7 @@ def attend(bench: KernelBench, case: Case, plan: AttendPlan, q: np.ndarray) -> n
     bench.put("work", Y, np.full((rows + 1, width + 4), UNTOUCHED))
     bench.put("work", PARTIALS, np.full(plan.partial_floats + 4, UNTOUCHED))
     bench.put_state(ROWS=rows, POSITIONS=case.positions)
-    bench.run(launches_of(case, plan, width + 8, width + 4))
+    bench.run(launches_of(bench, case, plan, width + 8, width + 4))
     found = bench.floats(Y, rows + 1, width + 4)
     assert (found[:rows, width:] == UNTOUCHED).all()
     assert (found[rows] == UNTOUCHED).all()
@@ -266,7 +287,7 @@ def test_attend(bench: KernelBench, make: Maker, case: Case, spare_rows: int) ->
 
 
 @pytest.mark.parametrize(
-    "make", [on_software, by_tiles, by_parts, by_matrices, by_parts_of_matrices]
+    "make", [on_software, by_lanes, by_tiles, by_parts, by_matrices, by_parts_of_matrices]
 )
 def test_attend_prefers_large_scores(bench: KernelBench, make: Maker) -> None:
     """Scores of +-600, beyond what exp can take: the softmax must be shifted by its greatest."""
@@ -295,7 +316,7 @@ def test_queries_beyond_float16(bench: KernelBench, power: int) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("make", [by_tiles, by_parts, by_matrices])
+@pytest.mark.parametrize("make", [by_lanes, by_tiles, by_parts, by_matrices])
 def test_a_query_that_is_no_number(bench: KernelBench, make: Maker, bad: float) -> None:
     """It must show in the result of its own row, and in no other head of it."""
     case = Case(4, 2, 32, 0, (64,))

@@ -29,7 +29,7 @@ UNTOUCHED = np.float32(-7.5)
 # Of the sum of magnitudes: 60 roundings to float32, in whatever order the sum is made.
 TOLERANCE = 60 * 2.0**-24
 SIZES = [(37, 256), (130, 768), (8, 2048), (5, 512)]
-NARROW_SIZES = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
+NARROW_SIZES = [(37, 96), (64, 32), (5, 640), (11, 192)]  # rows that are no whole K-quant block
 EVERY_COUNT = ("f16", "q5_0", "q6_k")  # formats that are tried with any number of columns
 
 
@@ -69,7 +69,6 @@ def product(
         "y": Y,
         "residual": residual,
         "count_at": state.OUTPUTS,
-        "zero": 0,
     }
     bench.run([(plan.kernel, params, plan.groups)])
     found = bench.floats(Y, columns * height + 8)
@@ -177,9 +176,10 @@ def test_sizes_take_every_kernel() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        pytest.param("index].at[i]", "index].at[i - 1u]", id="a neighbour's value"),
+        pytest.param("run.at[i]", "run.at[i - 1u]", id="a neighbour's value"),
         pytest.param("gl_SubgroupSize == LANES", "gl_SubgroupSize == 4u", id="another size"),
-        pytest.param("lane_half(params", "no_such_function(params", id="does not compile"),
+        pytest.param("(i, 4u)", "(i, 2u)", id="a value of another lane"),
+        pytest.param("lane_half(HalfRun(", "no_such_function(HalfRun(", id="does not compile"),
     ],
 )
 def test_probe_notices(

@@ -25,6 +25,7 @@ PROBED = (
     "probe_lanes",
     "matmul_few_",
     "matmul_matrix_",
+    "attend_lanes",
     "matvec_lanes_",
     "attend_matrices_",
 )

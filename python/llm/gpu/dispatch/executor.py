@@ -80,7 +80,7 @@ class DispatchExecutor:
         self._layout: Layout = place([*constants, *program.weights])
         largest_tape = program.record(program.max_rows, program.max_outputs)
         self._tiles = usable_tiles(device)  # of products
-        plain = AttendDevice(device.is_cpu)
+        plain = AttendDevice(device.is_cpu, has_lanes=has_lanes(device))
         size = self._tiles[0].subgroup_size if self._tiles else 0
         self._attend_device = replace(plain, subgroup_size=size, shared_memory=device.shared_memory)
         devices = {plain, self._attend_device}
@@ -117,8 +117,7 @@ class DispatchExecutor:
         self._work, self._state, *self._shards = self._buffers
         adjuster = LogitAdjuster(device, self._work, self._state, masks, self._play)
         self._search = TokenSearch(device, self._state, self._scratch, adjuster, self._table)
-        self._lane_addresses = self._find_addresses() if has_lanes(device) else None
-        self._buckets = LANE_BUCKETS if self._lane_addresses else ROW_BUCKETS
+        self._buckets = LANE_BUCKETS if plain.has_lanes else ROW_BUCKETS
         self._lowering = self._make_lowering()
         self._sets: list[Any] = []
         self._shared_shader: Any = None
@@ -166,6 +165,7 @@ class DispatchExecutor:
 
     def grow(self, pages: int) -> None:
         self._paged.grow(pages)  # where that is refused, all stays as it was
+        self._lowering = self._make_lowering()  # the cache is somewhere else
         self._tables = {}
         self._sets = []
         self._make_sets()
@@ -284,20 +284,25 @@ class DispatchExecutor:
         dispatches.append(lower_draw(1, 1))
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
-    def _find_addresses(self) -> Addresses:
-        shards = tuple(self._device.address(shard) for shard in self._shards)
-        return Addresses(self._device.address(self._work), shards)
+    def _find_addresses(self) -> Addresses | None:
+        """Of a device that has lanes."""
+        if not self._attend_device.has_lanes:
+            return None
+        buffers = self._work, self._paged.buffer, *self._shards
+        work, cache, *shards = map(self._device.address, buffers)
+        return Addresses(work, cache, tuple(shards))
 
     def _make_lowering(self) -> Lowering:
-        is_cpu = self._device.is_cpu
+        is_cpu, addresses = self._device.is_cpu, self._find_addresses()
         products = ProductLowering(
             self._layout,
             self._product_scratch,
             self._tiles,
             is_cpu=is_cpu,
-            addresses=self._lane_addresses,
+            addresses=addresses,
         )
-        return Lowering(self._layout, products, AttendLowering(self._scratch, self._attend_device))
+        attention = AttendLowering(self._scratch, self._attend_device, addresses)
+        return Lowering(self._layout, products, attention)
 
     def _finish_kernels(self) -> Generator[float, None, None]:
         """Waits for each kernel."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from llm.gpu.dispatch.launches import Groups, ceil_div
 from llm.gpu.kernels.attend_tiles import AttendMatrixTile, AttendTile, matrix_tile, plain_tile
-from llm.gpu.kernels.variants import KERNELS, add_attend_tile
+from llm.gpu.kernels.variants import KERNELS, add_attend_lanes, add_attend_tile
 
 MULTIPROCESSORS = 132  # of an H200; others run the same plans, if not the best ones
 MERGE = 8.0  # microseconds: a dispatch that waits for another, and what it does
@@ -12,6 +12,7 @@ TILE_TIME = 7.0  # microseconds of a tile, where every multiprocessor has a grou
 MATRIX_TILE_TIME = 2.0
 LONG = 4096  # cells of a context for which layers without a window are planned
 MAX_PARTS = 64
+LARGEST_LANES_HEAD = 256  # beyond it the kernel, which has no inner loop, is slow to compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class AttendDevice:
     is_cpu: bool  # a software driver
     subgroup_size: int = 0  # of cooperative matrices; 0 where there are none
     shared_memory: int = 0  # bytes
+    has_lanes: bool = False  # a software driver that lanes.py finds fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class AttendPlan:
     groups: Groups
     step: int  # queries from group to group, each a head of a row
     tile: AttendTile | None = None  # None on software drivers
+    by_lanes: bool = False  # its parameters are ATTEND_LANES
 
     @property
     def parts(self) -> int:
@@ -68,6 +71,9 @@ def plan_attend(
     group = heads // kv_heads
     queries = group if are_apart else rows * group  # that groups share out
     turns = rows if are_apart else 1
+    if device.has_lanes and turns == rows and head_size <= LARGEST_LANES_HEAD:
+        kernel = add_attend_lanes(head_size)
+        return AttendPlan(kernel, (heads, rows, 1), step=1, by_lanes=True)
     if device.is_cpu:
         kernel = "attend_rows_2" if rows == 1 or are_apart else "attend_rows_16"
         step = int(KERNELS[kernel].defines["COLUMNS"])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from llm.files.formats import FORMATS_BY_NAME
 from llm.gpu.dispatch.launches import PART_WEIGHTS, Groups, ceil_div
 from llm.gpu.kernels.matrix_tiles import Tile
 from llm.gpu.kernels.variants import (
@@ -135,7 +136,9 @@ def _plan_matmul_rows(format_name: str, height: int, columns: int) -> ProductPla
 
 
 def _plan_lanes(format_name: str, height: int, width: int, columns: int) -> ProductPlan:
-    parts = next(parts for parts in reversed(LANES_PARTS) if width // PART_WEIGHTS % parts == 0)
+    whole = max(FORMATS_BY_NAME[format_name].values // PART_WEIGHTS, 1)  # parts of a block
+    unit = width // PART_WEIGHTS if whole == 1 else whole
+    parts = next(parts for parts in reversed(LANES_PARTS) if unit % parts == 0)
     most = next(most for most in LANES_ROWS if columns <= most)
     kernel = f"matvec_lanes_{format_name}_{parts}_{most}"
     groups = ceil_div(height, LANES_ROWS[most])

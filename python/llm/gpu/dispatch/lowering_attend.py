@@ -1,8 +1,9 @@
 """Attention -> dispatches: one, or one for parts of the cells and one that joins them."""
 
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
-from llm.gpu.dispatch.launches_attend import AttendDevice, plan_attend
-from llm.gpu.kernels.variants import pack_params
+from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
+from llm.gpu.dispatch.lowering_products import WORD, Addresses
+from llm.gpu.kernels.variants import pack_params, words_of
 from llm.gpu.operations import Attend
 from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
@@ -23,15 +24,23 @@ def attend_scratch_floats(tape: Tape, device: AttendDevice) -> int:
 
 
 class AttendLowering:
-    """See Lowering; `scratch` starts at a multiple of four floats."""
+    """See Lowering; `scratch` starts at a multiple of four floats.
 
-    def __init__(self, scratch: Scratch, device: AttendDevice) -> None:
+    `addresses`: of a device that has lanes; else None.
+    """
+
+    def __init__(
+        self, scratch: Scratch, device: AttendDevice, addresses: Addresses | None = None
+    ) -> None:
         self._scratch = scratch
         self._device = device
+        self._addresses = addresses
 
     def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
         """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
         plan = plan_attend(*_sizes(op), op.q.rows, self._device, are_apart=are_apart)
+        if plan.by_lanes:
+            return [self._by_lanes(op, plan)]
         source: dict[str, int | float] = {
             "q": op.q.offset,
             "q_stride": op.q.width,
@@ -68,6 +77,24 @@ class AttendLowering:
             Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, (partials, *op.writes)),
             Dispatch("attend_merge", merge, plan.merge_groups, 0, (partials,), op.writes),
         ]
+
+    def _by_lanes(self, op: Attend, plan: AttendPlan) -> Dispatch:
+        assert self._addresses is not None
+        packed = pack_params(
+            plan.kernel,
+            q=words_of(self._addresses.work + op.q.offset * WORD),
+            cache_at=words_of(self._addresses.cache),
+            q_stride=op.q.width,
+            y=op.y.offset,
+            y_stride=op.y.width,
+            k_cache=op.cache.keys,
+            v_cache=op.cache.values,
+            heads=op.heads,
+            kv_heads=op.kv_heads,
+            window=op.window,
+            soft_cap=op.soft_cap,
+        )
+        return Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, op.writes)
 
 
 def _sizes(op: Attend) -> tuple[int, int, int, int]:

@@ -48,6 +48,7 @@ class Addresses:
     """Where buffers begin, as kernels name it."""
 
     work: int
+    cache: int
     shards: tuple[int, ...]  # of weights
 
 
@@ -220,7 +221,6 @@ class ProductLowering:
             y=op.y.offset,
             residual=_offset(op.residual),
             count_at=int(op.count),
-            zero=0,
         )
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, op.reads, op.writes)
 

@@ -33,7 +33,6 @@ PRODUCT_BY_LANES: Params = {
     "y": "I",
     "residual": "I",
     "count_at": "I",
-    "zero": "I",
 }
 ATTEND: Params = {
     "q": "I",
@@ -63,6 +62,19 @@ ATTEND_TILE: Params = {
     "step": "I",
     "soft_cap": "f",
 }
+ATTEND_LANES: Params = {
+    "q": "2I",
+    "cache_at": "2I",
+    "q_stride": "I",
+    "y": "I",
+    "y_stride": "I",
+    "k_cache": "I",
+    "v_cache": "I",
+    "heads": "I",
+    "kv_heads": "I",
+    "window": "I",
+    "soft_cap": "f",
+}
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
 MATVEC_COLUMNS = (1, 8)
@@ -71,8 +83,8 @@ MATMUL_TILE_COLUMNS = (32, 64)
 MATMUL_ROWS_COLUMNS = (1, 8, 16)
 MATMUL_ROWS_ROWS = 4  # rows of weights for each thread
 LANES = 8  # of a subgroup, and rows of weights for it: lanes.glslh
-LANES_ROWS = {1: 8, 2: 8, 4: 4}  # of a group, by its columns
-LANES_PARTS = (1, 2)  # of a row, decoded at once
+LANES_ROWS = {1: 8, 2: 4, 4: 4}  # of a group, by its columns
+LANES_PARTS = (1, 2, 4)  # of a row, decoded at once
 TOP_K_CHUNK = 1024
 
 
@@ -310,6 +322,17 @@ def add_attend_tile(tile: AttendTile) -> str:
     return tile.kernel
 
 
+def add_attend_lanes(head_size: int) -> str:
+    """As add_attend_tile, of attention by lanes."""
+    name = f"attend_lanes_{head_size}"
+    KERNELS.setdefault(
+        name, Kernel("attend_lanes.comp", LANES, ATTEND_LANES, {"HEAD_SIZE": head_size})
+    )
+    return name
+
+
+for _head_size in (48, 256):
+    add_attend_lanes(_head_size)
 for _attend_tile in SAMPLE_TILES:
     add_attend_tile(_attend_tile)
 

@@ -7,11 +7,30 @@ from llm.gpu.kernels.attend_tiles import AttendMatrixTile, matrix_tile, plain_ti
 from llm.gpu.kernels.variants import KERNELS
 
 SOFTWARE = AttendDevice(is_cpu=True)
+LANES = AttendDevice(is_cpu=True, has_lanes=True)
 PLAIN = AttendDevice(is_cpu=False)
 MATRICES = AttendDevice(is_cpu=False, subgroup_size=32, shared_memory=48 * 1024)
 DEVICES = {"software": SOFTWARE, "plain": PLAIN, "matrices": MATRICES}
 GEMMA = 4, 1, 256
 LLAMA = 32, 8, 64
+
+
+@pytest.mark.parametrize(
+    ("rows", "head_size", "are_apart", "kernel"),
+    [
+        pytest.param(1, 256, False, "attend_lanes_256", id="one row"),
+        pytest.param(5, 64, True, "attend_lanes_64", id="rows of several sequences"),
+        pytest.param(5, 64, False, "attend_rows_16", id="rows of one"),
+        pytest.param(1, 264, False, "attend_rows_2", id="a larger head"),
+    ],
+)
+def test_plan_by_lanes(rows: int, head_size: int, are_apart: bool, kernel: str) -> None:
+    plan = plan_attend(6, 2, head_size, 0, rows, LANES, are_apart=are_apart)
+    assert plan.kernel == kernel
+    assert plan.by_lanes == kernel.startswith("attend_lanes")
+    if plan.by_lanes:
+        assert plan.groups == (6, rows, 1)
+        assert KERNELS[kernel].defines["HEAD_SIZE"] == head_size
 
 
 @pytest.mark.parametrize(

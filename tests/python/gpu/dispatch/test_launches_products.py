@@ -41,14 +41,15 @@ def test_plan_product(height: int, width: int, columns: int, is_cpu: bool) -> No
 @pytest.mark.parametrize(
     ("height", "width", "columns", "kernel"),
     [
-        pytest.param(37, 640, 1, "matvec_lanes_q8_0_2_1", id="two parts at once"),
+        pytest.param(37, 640, 1, "matvec_lanes_q8_0_4_1", id="four parts at once"),
         pytest.param(37, 96, 1, "matvec_lanes_q8_0_1_1", id="an odd number of parts"),
-        pytest.param(37, 640, 2, "matvec_lanes_q8_0_2_2", id="two columns"),
-        pytest.param(37, 640, 3, "matvec_lanes_q8_0_2_4", id="up to four"),
+        pytest.param(37, 192, 1, "matvec_lanes_q8_0_2_1", id="an even number of parts"),
+        pytest.param(37, 640, 2, "matvec_lanes_q8_0_4_2", id="two columns"),
+        pytest.param(37, 640, 3, "matvec_lanes_q8_0_4_4", id="up to four"),
         pytest.param(37, 640, 5, "matmul_rows_q8_0_8", id="too many columns"),
-        pytest.param(8 * 65535, 640, 1, "matvec_lanes_q8_0_2_1", id="as many rows as groups"),
-        pytest.param(8 * 65535 + 1, 640, 1, "matvec_lanes_q8_0_2_1", id="more rows"),
-        pytest.param(262_144, 640, 4, "matvec_lanes_q8_0_2_4", id="many rows, four columns"),
+        pytest.param(8 * 65535, 640, 1, "matvec_lanes_q8_0_4_1", id="as many rows as groups"),
+        pytest.param(8 * 65535 + 1, 640, 1, "matvec_lanes_q8_0_4_1", id="more rows"),
+        pytest.param(262_144, 640, 4, "matvec_lanes_q8_0_4_4", id="many rows, four columns"),
     ],
 )
 def test_plan_by_lanes(height: int, width: int, columns: int, kernel: str) -> None:

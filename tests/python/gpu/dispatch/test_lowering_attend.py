@@ -1,6 +1,7 @@
 """Attention as dispatches: parts are joined after they are there, and fit the scratch."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.dispatch.lowering_products import Addresses
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Attend, CacheSlab, Tensor
 from llm.gpu.program import ROWS_APART
@@ -16,6 +18,7 @@ from llm.gpu.tape import Tape
 MATRICES = AttendDevice(is_cpu=False, subgroup_size=32, shared_memory=48 * 1024)
 PLAIN = AttendDevice(is_cpu=False)
 SOFTWARE = AttendDevice(is_cpu=True)
+LANES = AttendDevice(is_cpu=True, has_lanes=True)
 HEADS, KV_HEADS, HEAD_SIZE = 4, 1, 256
 ROWS = 200
 SLAB = CacheSlab(4096, 4096 + 64 * 128, HEAD_SIZE)
@@ -89,6 +92,20 @@ def test_rows_of_several_sequences(device: AttendDevice) -> None:
     attend, *merge = AttendLowering(Scratch(START, size), device).lower(op, are_apart=True)
     assert fields_of(attend)["step"] in (2, HEADS)
     assert all(fields_of(dispatch)["step"] == HEADS for dispatch in merge)
+
+
+def test_by_lanes_reads_through_addresses() -> None:
+    addresses = Addresses(work=0x1_0000_0000, cache=0x2_FFFF_FF00, shards=())
+    op = replace(operation(3, window=7), soft_cap=30.0)
+    lowering = AttendLowering(Scratch(START, 0), LANES, addresses)
+    (found,) = lowering.lower(op, are_apart=True)
+    assert (found.reads, found.writes) == (op.reads, op.writes)
+    words = struct.unpack(KERNELS[found.kernel].struct_format, found.parameters)
+    starts = [words[2 * i] + (words[2 * i + 1] << 32) for i in range(2)]
+    assert starts == [0x1_0000_0000 + 4 * 40, 0x2_FFFF_FF00]
+    width = HEADS * HEAD_SIZE
+    places = (width, 1_000_000, width, SLAB.keys, SLAB.values, HEADS, KV_HEADS)
+    assert words[4:] == (*places, op.window, op.soft_cap)
 
 
 def test_the_merge_waits_and_the_next_layer_too() -> None:

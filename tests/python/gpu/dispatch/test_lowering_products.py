@@ -201,7 +201,7 @@ def test_without_matrices() -> None:
 def test_by_lanes_reads_through_addresses() -> None:
     """Where a shard or the work buffer begins, and how far behind that the operand lies."""
     layout = place([*WEIGHTS.values(), NORM])
-    addresses = Addresses(work=0x1_0000_0000, shards=(0x2_FFFF_FF00,))
+    addresses = Addresses(work=0x1_0000_0000, cache=0, shards=(0x2_FFFF_FF00,))
     products = ProductLowering(layout, Scratch(0, 0), (), is_cpu=True, addresses=addresses)
     x, y = Tensor(8, 1, 2048), Tensor(4096, 1, 1024)
     (found,) = lower(products, [product("q", x, y, y)])
@@ -211,6 +211,6 @@ def test_by_lanes_reads_through_addresses() -> None:
     starts = [0x2_FFFF_FF00 + 4 * at for at in layout.placements["q"].four_planes]
     starts.append(0x1_0000_0000 + 4 * 8)
     assert [words[2 * i] + (words[2 * i + 1] << 32) for i in range(5)] == starts
-    assert words[10:] == (1024, 2048, 4096, 4096, int(Count.ROWS), 0)
+    assert words[10:] == (1024, 2048, 4096, 4096, int(Count.ROWS))
     (several,) = lower(products, [product("q", replace(x, rows=5), replace(y, rows=5))])
     assert KERNELS[several.kernel].source == "matmul_rows.comp"
