@@ -88,7 +88,7 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
     teams = RESIDENT_SUBGROUPS * subgroup_size // MATRIX_LANES
     sums = 4 * 32 * teams * 20  # of 32 columns of tiles, see column_product.glslh
     pool = max(sums, 4 * RESIDENT_SUBGROUPS * head_size)
-    scales = 2 * 4 * teams * columns
+    scales = 4 * (2 * teams + 1) * columns
     heads = together * (4 * head_size + 8 * RESIDENT_SUBGROUPS)
     group_sums, step_words, gave_up = 16 * RESIDENT_SUBGROUPS, 3 * 4 * 64, 4
     return pool + scales + heads + group_sums + step_words + gave_up
