@@ -2,7 +2,7 @@
 
 json_file        JSON with limits
 safetensors      one file of tensors; float8, 8-bit floats and their scales
-config           config.json -> metadata
+config           config.json -> metadata; rope, what it says of positions
 names            which tensors of the folder make which of GGUF's; views, the rows of one
 tokenizer        the tokenizer's files -> metadata
 tokenizer_model  the vocabulary of a SentencePiece model; tokenizer_json, of all others

@@ -1,18 +1,15 @@
 """config.json, as the metadata that a GGUF file of the model would hold."""
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from llm.errors import ModelFileError, UnsupportedModelError
+from llm.files.folder.rope import Floats, Rope
 from llm.files.metadata import Metadata
-
-Floats = NDArray[np.float32]
 
 # `model_type` -> `general.architecture`, where a folder is read as such a file. Others keep their
 # own name, so that it can be said what they are.
@@ -104,7 +101,7 @@ class Config:
                 problem = f"is {head_size:,}, but may be {_LARGEST_HEAD:,} at most"
                 raise ModelFileError(path, "head_dim", problem)
             values |= {"attention.key_length": head_size, "attention.value_length": head_size}
-            rope = _Rope.read(config)
+            rope = Rope.read(config)
             values |= rope.values(head_size)
             made = rope.vectors(head_size)
         metadata: dict[str, Any] = {f"{architecture}.{key}": value for key, value in values.items()}
@@ -153,127 +150,6 @@ def _period(kinds: Any) -> int:
         for layer, kind in enumerate(kinds)
     )
     return period if regular and period > 1 else 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Rope:
-    """How positions turn pairs: transformers 5 has it in `rope_parameters`, perhaps by kinds of
-    layers, earlier ones in `rope_theta` and `rope_scaling`."""
-
-    base: float | None
-    window_base: float | None
-    kind: str
-    given: Metadata  # what describes the kind
-    context: int  # tokens that the model runs with
-    trained: int  # tokens that it was trained for before positions were scaled
-    share: float  # of a head that is turned
-
-    @classmethod
-    def read(cls, config: Metadata) -> "_Rope":
-        found = config.get("rope_parameters", config.get("rope_scaling", {}))
-        if not isinstance(found, dict):
-            raise ModelFileError(config.path, "rope_scaling", "is not an object")
-        window = found.get("sliding_attention")
-        everything = found.get("full_attention")
-        found = everything if isinstance(everything, dict) else found
-        given = Metadata({key: v for key, v in found.items() if v is not None}, config.path)
-        kind = given.str("rope_type", given.str("type", "default"))
-        known = ("default", "dynamic", "linear", "llama3", "longrope", "su", "yarn")
-        if kind not in known:
-            raise UnsupportedModelError(config.path, "rope_type", kind, known)
-        context = config.int("max_position_embeddings", 2, minimum=2)
-        original = "original_max_position_embeddings"
-        share = given.float("partial_rotary_factor", config.float("partial_rotary_factor", 1.0))
-        if not 0 < share <= 1:
-            problem = f"is {share:g}, but must be above 0, and 1 at most"
-            raise ModelFileError(config.path, "partial_rotary_factor", problem)
-        return cls(
-            given.float("rope_theta", config.float("rope_theta", None)),
-            Metadata(window if isinstance(window, dict) else {}, config.path).float(
-                "rope_theta", None
-            ),
-            kind,
-            given,
-            context,
-            given.int(original, config.int(original, context, minimum=2), minimum=2),
-            share,
-        )
-
-    def values(self, head_size: int) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        if self.base is not None:
-            values["rope.freq_base"] = self.base
-        if self.window_base is not None:
-            values["rope.freq_base_swa"] = self.window_base
-        if self.share != 1.0:
-            values["rope.dimension_count"] = int(head_size * self.share)
-        if self.kind in ("linear", "yarn"):
-            values["rope.scaling.type"] = self.kind
-            values["rope.scaling.factor"] = self._factor()
-        if self.kind in ("longrope", "su", "yarn"):
-            values["rope.scaling.original_context_length"] = self.trained
-        if self.kind in ("longrope", "su"):
-            stretch = self.context / self.trained
-            grown = 1 + math.log(stretch) / math.log(self.trained) if stretch > 1 else 1.0
-            factor = self.given.float("attention_factor", math.sqrt(grown))
-            values["rope.scaling.attn_factor"] = factor
-        if self.kind == "yarn":
-            values |= self._yarn()
-        return values
-
-    def _yarn(self) -> dict[str, float]:
-        """Where the folder says more than a factor. GGUF's attention factor comes on top of what
-        YaRN itself gives, a folder's stands in its place."""
-        keys = ("beta_fast", "beta_slow")
-        values = {f"rope.scaling.yarn_{key}": self.given.float(key, None) for key in keys}
-        whole = self.given.float("attention_factor", None)
-        if whole is not None:
-            own = 1 + 0.1 * math.log(max(self._factor(), 1.0))
-            values["rope.scaling.attn_factor"] = whole / own
-        return {key: value for key, value in values.items() if value is not None}
-
-    def _factor(self) -> float:
-        factor = self.given.float("factor")
-        if factor <= 0:
-            raise ModelFileError(
-                self.given.path, "rope_scaling.factor", f"{factor:g} is not above 0"
-            )
-        return factor
-
-    def vectors(self, head_size: int) -> dict[str, Floats]:
-        """What GGUF files hold of it as tensors."""
-        pairs = int(head_size * self.share) // 2
-        if self.kind == "llama3":
-            return {"rope_freqs.weight": self._llama3(pairs)}
-        if self.kind in ("longrope", "su"):
-            names = {"rope_factors_long.weight": "long_factor"}
-            names["rope_factors_short.weight"] = "short_factor"
-            return {name: self._factors(key, pairs) for name, key in names.items()}
-        return {}
-
-    def _llama3(self, pairs: int) -> Floats:
-        """What divides the frequency of each pair, (pairs,).
-
-        Slow pairs are divided by `factor`, fast ones not at all, those between in part. Source:
-        transformers, modeling_rope_utils, for Llama 3.1.
-        """
-        factor = self._factor()
-        low, high = self.given.float("low_freq_factor"), self.given.float("high_freq_factor")
-        if not 0 < low < high:
-            problem = f"is {low:g}, but must be above 0 and below high_freq_factor, {high:g}"
-            raise ModelFileError(self.given.path, "rope_scaling.low_freq_factor", problem)
-        frequency = np.power(self.base or 10_000.0, -np.arange(pairs) / pairs)  # radians a token
-        turns = self.trained * frequency / (2 * np.pi)  # in the trained context
-        share = np.clip((turns - low) / (high - low), 0.0, 1.0)
-        return (1.0 / ((1.0 - share) / factor + share)).astype(np.float32)
-
-    def _factors(self, key: str, pairs: int) -> Floats:
-        found: Any = self.given.get(key)
-        numbers = isinstance(found, list) and all(type(x) in (int, float) for x in found)
-        if not numbers or len(found) != pairs:
-            problem = f"is not {pairs:,} numbers, one for each pair that is turned"
-            raise ModelFileError(self.given.path, f"rope_scaling.{key}", problem)
-        return np.array(found, np.float32)
 
 
 def _refuse_quantisation(path: str, found: Mapping[str, Any]) -> None:
