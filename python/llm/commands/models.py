@@ -1,7 +1,7 @@
 """`./llm models`: what is known to run here, each with the test that shows it. Needs no engine.
 
-Architectures, formats and kinds of files are those that the code itself looks up; a test has the
-name of what it tests.
+Architectures, formats and kinds of files are those that the code itself looks up. Of an architecture
+these are the cases, which tests/models and tests/gpu/test_architectures.py run.
 """
 
 import json
@@ -33,7 +33,7 @@ def known() -> list[Known]:
     rows = []
     for name, build in sorted(ARCHITECTURES.items()):
         module = build.__module__.rpartition(".")[2]
-        rows.append(Known("architecture", name, f"tests/python/models/test_{module}.py"))
+        rows.append(Known("architecture", name, f"tests/support/architectures/{module}.py"))
     rows += [Known("format", name, _KERNELS) for name in PLANES]
     return rows + [Known("file", name, test) for name, test in FILES.items()]
 

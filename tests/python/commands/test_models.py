@@ -31,6 +31,6 @@ def test_the_table(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(None, []) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "architectures"
-    assert "  llama                   tests/python/models/test_llama.py" in lines
+    assert "  llama                   tests/support/architectures/llama.py" in lines
     assert "formats" in lines
     assert "files" in lines
