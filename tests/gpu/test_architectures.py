@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.architectures import all_cases
+from gguf import GGMLQuantizationType as Type
+from support.architectures import all_cases, phi3
 from support.executors import load, load_dispatch, load_persistent
 from support.logits import logits_of
 from support.random_model import VOCABULARY
@@ -73,3 +74,14 @@ def test_as_steps(
 def test_no_steps(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     with pytest.raises(DeviceError, match="use executor 'auto' or 'dispatch'"):
         load_persistent(write(tmp_path / "tiny.gguf"))
+
+
+def test_rows_of_a_matrix_in_blocks(tmp_path: Path) -> None:
+    """Of three matrices stacked on each other, in formats whose rows have five blocks."""
+    formats = {"attn_qkv": Type.Q5_0, "ffn_up": Type.Q8_0}
+    path = phi3.write(tmp_path / "tiny.gguf", formats=formats)
+    expected = logits_of(load(path, "reference"), PROMPT, [61])
+    for is_cpu in (True, False):
+        model = load_dispatch(path, is_cpu=is_cpu)
+        assert error(logits_of(model, PROMPT, [30] + [1] * 31), expected) < TOLERANCE
+        model.close()

@@ -1,4 +1,4 @@
-"""Tiny models to the plan that most decoders share, in float32, random but fixed.
+"""Tiny models to the plan that most decoders share, random but fixed.
 
 Their widths divide no tile, and their heads together are wider than the model.
 """
@@ -73,13 +73,15 @@ def write_tiny_decoder(
     block: Mapping[str, tuple[int, ...]] | None = None,
     others: Mapping[str, tuple[int, ...]] | None = None,
     layers: int = LAYERS,
+    formats: Mapping[str, Type] | None = None,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
     """Writes the model. Keys of `metadata` lack the architecture's name; None leaves one out.
 
-    `block` has further tensors of each layer, `others` further ones of the model; `without` names
-    tensors of a layer or of the model to leave out; `replaced` as for any random model.
+    `formats` are those of kinds of matrices ("attn_q"), float32 where nothing is said. `block` has
+    further tensors of each layer, `others` further ones of the model; `without` names tensors of a
+    layer or of the model to leave out; `replaced` as for any random model.
     """
     keys: dict[str, Any] = {
         "block_count": layers,
@@ -108,6 +110,6 @@ def write_tiny_decoder(
         for name, shape in shapes.items()
         if name not in without and name.split(".", 2)[-1] not in without
     }
-    formats: defaultdict[str, Type] = defaultdict(lambda: Type.F32)
+    of_kind = defaultdict(lambda: Type.F32, formats or {})
     named = {f"{architecture}.{key}": value for key, value in keys.items()}
-    return write_random_model(path, architecture, named, kept, formats, replaced=replaced)
+    return write_random_model(path, architecture, named, kept, of_kind, replaced=replaced)
