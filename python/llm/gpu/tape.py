@@ -8,14 +8,17 @@ outputs ends where the head of the others begins: with the hidden rows of all to
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
+    Activate,
     Activation,
     AddBias,
+    AddPositions,
     Attend,
     CacheSlab,
     CacheStore,
     Count,
     Embed,
     GatedUnit,
+    LayerNorm,
     MatMul,
     Operation,
     Pairing,
@@ -69,6 +72,19 @@ class Tape:
             _same("rms_norm residual width", residual.width, y.width)
         self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
 
+    def layer_norm(
+        self, weight: Weight, bias: Weight | None, x: Tensor, y: Tensor, eps: float
+    ) -> None:
+        _same("layer_norm width", weight.columns, x.width)
+        _same("layer_norm output width", x.width, y.width)
+        self.operations.append(LayerNorm(weight, x, y, eps))
+        if bias is not None:
+            self.add_bias(bias, y)
+
+    def add_positions(self, weight: Weight, x: Tensor) -> None:
+        _same("add_positions width", weight.columns, x.width)
+        self.operations.append(AddPositions(weight, x))
+
     def matmul(
         self,
         weight: Weight,
@@ -85,8 +101,11 @@ class Tape:
             _same(f"{weight.name} residual width", residual.width, y.width)
         self.operations.append(MatMul(weight, x, y, residual, count))
         if bias is not None:
-            _same(f"{bias.name} columns", bias.columns, y.width)
-            self.operations.append(AddBias(bias, y, count))
+            self.add_bias(bias, y, count=count)
+
+    def add_bias(self, bias: Weight, x: Tensor, *, count: Count = Count.ROWS) -> None:
+        _same(f"{bias.name} columns", bias.columns, x.width)
+        self.operations.append(AddBias(bias, x, count))
 
     def scale_logits(self, x: Tensor, *, scale: float = 1.0, soft_cap: float = 0.0) -> None:
         self.operations.append(ScaleLogits(x, scale, soft_cap))
@@ -128,17 +147,21 @@ class Tape:
         kv_heads: int,
         window: int = 0,
         soft_cap: float = 0.0,
+        ahead: int = 0,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap))
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead))
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)
         _same("gated_unit output width", gate.width, y.width)
         self.operations.append(GatedUnit(gate, up, y, activation))
+
+    def activate(self, x: Tensor, activation: Activation) -> None:
+        self.operations.append(Activate(x, activation))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

@@ -29,8 +29,11 @@ class DecoderSizes:
     norm_eps: float
 
     @classmethod
-    def from_gguf(cls, file: ModelFile, architecture: str) -> "DecoderSizes":
-        """Raises ModelFileError where one is missing, or does not fit the others."""
+    def from_gguf(
+        cls, file: ModelFile, architecture: str, *, eps: str = "attention.layer_norm_rms_epsilon"
+    ) -> "DecoderSizes":
+        """`eps` is the key of the norms'. Raises ModelFileError where one is missing, or does not
+        fit the others."""
         meta = file.metadata
 
         def size(name: str, default: int | None = None) -> int:
@@ -42,7 +45,7 @@ class DecoderSizes:
 
         width = size("embedding_length")
         n_heads = size("attention.head_count")
-        eps_key = f"{architecture}.attention.layer_norm_rms_epsilon"
+        eps_key = f"{architecture}.{eps}"
         sizes = cls(
             n_layers=size("block_count"),
             width=width,

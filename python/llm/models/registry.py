@@ -7,17 +7,20 @@ from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
 from llm.models import (
+    bert,
     ernie4_5,
     exaone,
     exaone4,
     gemma,
     gemma2,
     gemma3,
+    gemma_embedding,
     glm4,
     granite,
     internlm2,
     llama,
     mistral3,
+    nomic_bert,
     olmo2,
     phi3,
     qwen2,
@@ -36,17 +39,20 @@ class Limits:
 
 
 ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
+    "bert": bert.program,
     "ernie4_5": ernie4_5.program,
     "exaone": exaone.program,
     "exaone4": exaone4.program,
     "gemma": gemma.program,
     "gemma2": gemma2.program,
     "gemma3": gemma3.program,
+    "gemma-embedding": gemma_embedding.program,
     "glm4": glm4.program,
     "granite": granite.program,
     "internlm2": internlm2.program,
     "llama": llama.program,
     "mistral3": mistral3.program,
+    "nomic-bert": nomic_bert.program,
     "olmo2": olmo2.program,
     "phi3": phi3.program,
     "qwen2": qwen2.program,

@@ -13,6 +13,7 @@ from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.dispatch.lowering_encoders import EncoderLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
@@ -20,6 +21,7 @@ from llm.gpu.operations import (
     Attend,
     CacheStore,
     Embed,
+    EncoderOperation,
     GatedUnit,
     MatMul,
     Operation,
@@ -51,6 +53,7 @@ class Lowering:
         self._layout = layout
         self._products = products
         self._attention = attention
+        self._encoders = EncoderLowering(layout)
 
     def lower(self, operations: Sequence[Operation], *, are_apart: bool = False) -> list[Dispatch]:
         """The dispatches of a whole tape, in order.
@@ -66,6 +69,8 @@ class Lowering:
                 lowered = self._products.absorb(op, operations[index + 1 :])
             if isinstance(op, Attend):
                 lowered = self._attention.lower(op, are_apart=are_apart)
+            if isinstance(op, EncoderOperation):
+                lowered = self._encoders.lower(op)
             if lowered is None:
                 lowered = _LOWER[type(op)](self, op)
             dispatches += lowered if isinstance(lowered, list) else [lowered]

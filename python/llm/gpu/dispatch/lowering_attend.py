@@ -40,6 +40,7 @@ class AttendLowering:
             "heads": op.heads,
             "kv_heads": op.kv_heads,
             "window": op.window,
+            "ahead": op.ahead,
             "step": plan.step,
             "soft_cap": op.soft_cap,
         }
@@ -71,5 +72,6 @@ class AttendLowering:
 
 
 def _sizes(op: Attend) -> tuple[int, int, int, int]:
-    """Heads, key/value heads, head size, window."""
-    return op.heads, op.kv_heads, op.q.width // op.heads, op.window
+    """Heads, key/value heads, head size, cells that a row sees, or 0 for all."""
+    cells = op.window + op.ahead if op.window else 0
+    return op.heads, op.kv_heads, op.q.width // op.heads, cells

@@ -46,6 +46,7 @@ ATTEND: Params = {
     "kv_heads": "I",
     "head_size": "I",
     "window": "I",
+    "ahead": "I",
     "step": "I",
     "soft_cap": "f",
 }
@@ -59,6 +60,7 @@ ATTEND_TILE: Params = {
     "heads": "I",
     "kv_heads": "I",
     "window": "I",
+    "ahead": "I",
     "partials": "I",
     "step": "I",
     "soft_cap": "f",
@@ -134,6 +136,13 @@ KERNELS: dict[str, Kernel] = {
         },
     ),
     "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),
+    "layer_norm": Kernel(
+        "layer_norm.comp",
+        128,
+        {"weight": "I", "width": "I", "x": "I", "y": "I", "eps": "f"},
+    ),
+    "add_positions": Kernel("add_positions.comp", 64, {"table": "I", "x": "I", "width": "I"}),
+    "activate": Kernel("activate.comp", 64, {"x": "I", "width": "I", "activation": "I"}),
     "scale_logits": Kernel(
         "scale_logits.comp", 64, {"x": "I", "width": "I", "scale": "f", "soft_cap": "f"}
     ),

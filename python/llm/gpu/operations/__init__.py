@@ -11,6 +11,7 @@ from llm.gpu.operations.dense import (
     ScaleLogits,
     SelectRows,
 )
+from llm.gpu.operations.encoders import Activate, AddPositions, EncoderOperation, LayerNorm
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -24,14 +25,18 @@ from llm.gpu.operations.operands import (
 __all__ = [
     "FLOAT_BYTES",
     "PAGE_CELLS",
+    "Activate",
     "Activation",
     "AddBias",
+    "AddPositions",
     "Attend",
     "CacheSlab",
     "CacheStore",
     "Count",
     "Embed",
+    "EncoderOperation",
     "GatedUnit",
+    "LayerNorm",
     "MatMul",
     "Operation",
     "Pairing",
@@ -46,4 +51,4 @@ __all__ = [
 ]
 
 Dense = Embed | RMSNorm | MatMul | AddBias | GatedUnit | SelectRows | ScaleLogits
-Operation = Dense | Rotate | CacheStore | Attend
+Operation = Dense | EncoderOperation | Rotate | CacheStore | Attend
