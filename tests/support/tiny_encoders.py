@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from gguf import GGMLQuantizationType as Type
 from support.random_model import VOCABULARY, write_random_model
 from support.tiny_decoder import HEAD_NORMS, SANDWICH_NORMS, write_tiny_decoder
@@ -63,8 +64,12 @@ def write_tiny_encoder(
     metadata: Mapping[str, Any] | None = None,
     word_pieces: bool = True,
     without: tuple[str, ...] = (),
+    replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
-    """Writes the model. Keys of `metadata` lack the architecture's name; None leaves one out."""
+    """Writes the model. Keys of `metadata` lack the architecture's name; None leaves one out.
+
+    `without` names tensors to leave out, `replaced` gives some of another content.
+    """
     keys: dict[str, Any] = {
         "block_count": LAYERS,
         "context_length": CONTEXT,
@@ -83,13 +88,18 @@ def write_tiny_encoder(
         shapes |= {f"blk.{layer}.{name}": shape for name, shape in block.items()}
     formats: defaultdict[str, Type] = defaultdict(lambda: Type.F32)
     return write_random_model(
-        path, architecture, named, shapes, formats, word_pieces=word_pieces, without=without
+        path,
+        architecture,
+        named,
+        shapes,
+        formats,
+        word_pieces=word_pieces,
+        without=without,
+        replaced=replaced,
     )
 
 
-bert = partial(
-    write_tiny_encoder, architecture="bert", block=BERT_BLOCK, front=FRONT | POSITIONS
-)
+bert = partial(write_tiny_encoder, architecture="bert", block=BERT_BLOCK, front=FRONT | POSITIONS)
 nomic = partial(
     write_tiny_encoder,
     architecture="nomic-bert",

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tokenizers
-from llm.text.merging.sentencepiece_model import serialize_model
 from support.safetensors_builder import small_tokenizer, write_folder
 from support.tiny_folders import LLAMA_CONFIG
 from tokenizers import models, normalizers, trainers
@@ -15,6 +14,7 @@ from tokenizers import models, normalizers, trainers
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.metadata import Metadata
 from llm.files.opening import open_model
+from llm.text.merging.sentencepiece_model import serialize_model
 from llm.text.tokenizer import Tokenizer
 
 PROSE = Path(__file__).parents[3] / "golden" / "prose.txt"
