@@ -1,7 +1,7 @@
 // y[r, h] = softmax over the cells j that row r sees of (q[r, h] . K[j]), times V[j]
 //
-// A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. q is
-// scaled already. All cells up to the last row's position must have been written. Scores are capped where
+// A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. It also sees
+// `ahead` cells more, up to that of the last row, where the rows are of one sequence. q is scaled already. All cells up to the last row's position must have been written. Scores are capped where
 // there is a soft cap.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
@@ -33,8 +33,10 @@ layout(push_constant, std430) uniform Params {
 	uint kv_heads; // G
 	uint head_size; // D, a multiple of 8
 	uint window; // or 0
+	uint ahead; // cells after its own that a row sees
 	uint step; // columns from group to group, at most COLUMNS
 	float soft_cap; // of scores; or 0
+	uint pad[3];
 }
 params;
 
@@ -71,7 +73,7 @@ Columns find_columns(const uint n_columns) {
 		columns.q[c] = (params.q + row * params.q_stride + head * params.head_size) / 4u;
 		columns.y[c] = params.y + row * params.y_stride + head * params.head_size;
 		columns.first[c] = sees_all ? 0u : position - params.window + 1u;
-		columns.last[c] = position;
+		columns.last[c] = last_cell(position, params.ahead);
 	}
 	return columns;
 }

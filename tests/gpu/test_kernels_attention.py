@@ -62,6 +62,7 @@ class Case:
     positions: tuple[int, ...]
     of_its_own: bool = False
     soft_cap: float = 0.0
+    ahead: int = 0
 
     @property
     def sequences(self) -> list[int]:
@@ -93,6 +94,8 @@ CASES = [
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
     pytest.param(Case(6, 2, 48, 70, (130, 7, 200), True), id="several, three heads a group"),
     pytest.param(Case(4, 1, 256, 16, tuple(range(50)), soft_cap=5.0), id="a soft cap"),
+    pytest.param(Case(4, 1, 48, 0, tuple(range(130)), ahead=4096), id="a whole text"),
+    pytest.param(Case(6, 2, 48, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
 ]
 
 
@@ -104,6 +107,8 @@ MATRIX_CASES = [
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
     pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129), soft_cap=5.0), id="a soft cap"),
+    pytest.param(Case(4, 2, 32, 0, tuple(range(130)), ahead=4096), id="a whole text"),
+    pytest.param(Case(6, 2, 32, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
 ]
 
 
@@ -151,7 +156,10 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
     y = np.empty((2, *q.shape))
     for row, (position, sequence) in enumerate(zip(case.positions, case.sequences, strict=True)):
         keys, values = halves[sequence].astype(np.float64)
-        seen = slice(max(0, position - case.window + 1) if case.window else 0, position + 1)
+        first = max(0, position - case.window + 1) if case.window else 0
+        seen = slice(
+            first, position + case.ahead + 1
+        )  # up to the last cell, which the last row has
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
@@ -235,7 +243,7 @@ def launches_of(
     if plan.by_lanes:
         addresses = {"q": bench.address("work", Q), "cache_at": bench.address("cache", 0)}
         return [(plan.kernel, {**params, **addresses}, plan.groups)]
-    params["step"] = plan.step
+    params |= {"step": plan.step, "ahead": case.ahead}
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]

@@ -118,6 +118,7 @@ class FakeModel:
     name, architecture, path, device = "fake", "fake", "fake.gguf", "no device"
     memory_bytes = 0
     pooling = "mean"
+    is_encoder = False
 
     def __init__(
         self,

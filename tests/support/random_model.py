@@ -47,25 +47,30 @@ def write_random_model(
     formats: Mapping[str, Type],
     *,
     vocabulary: int = VOCABULARY,
+    word_pieces: bool = False,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
     """Writes the model: vectors in float32, matrices in the format of their kind ("attn_q").
 
-    Norms are around 1, biases around 0.
+    Norms are around 1, biases around 0. Texts become tokens by merging, or are cut to
+    `word_pieces`.
 
     Numbers and texts of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
     """
     writer = gguf.GGUFWriter(path, architecture)
     for key, value in metadata.items():
-        if isinstance(value, int):
+        if isinstance(value, bool):
+            writer.add_bool(key, value)
+        elif isinstance(value, int):
             writer.add_uint32(key, value)
         elif isinstance(value, float):
             writer.add_float32(key, value)
         elif value is not None:
             writer.add_string(key, value)
-    _add_vocabulary(writer, vocabulary)
+    add_vocabulary = _add_word_pieces if word_pieces else _add_vocabulary
+    add_vocabulary(writer, vocabulary)
     source = np.random.default_rng(7)
     others = dict(replaced or {})
     for name, shape in shapes.items():
@@ -119,3 +124,22 @@ def _add_vocabulary(writer: gguf.GGUFWriter, count: int) -> None:
     writer.add_unk_token_id(3)
     writer.add_add_bos_token(True)
     writer.add_add_space_prefix(False)
+
+
+def _add_word_pieces(writer: gguf.GGUFWriter, count: int) -> None:
+    """Letters, at the beginning of a word and within it, and some endings."""
+    named = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = "abcdefghijklmnopqrstuvwxyz.,?"
+    tokens = [*named, *(f"▁{letter}" for letter in letters), *letters, "ing", "▁the", "▁inn"]
+    types = [3] * len(named) + [1] * (count - len(named))
+    tokens += [f"▁t{number}" for number in range(count - len(tokens))]
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_pad_token_id(0)
+    writer.add_unk_token_id(1)
+    writer.add_bos_token_id(2)
+    writer.add_eos_token_id(3)
+    writer.add_sep_token_id(3)
+    writer.add_mask_token_id(4)

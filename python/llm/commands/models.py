@@ -1,7 +1,7 @@
 """`./llm models`: what is known to run here, each with the test that shows it. Needs no engine.
 
-Architectures, formats and kinds of files are those that the code itself looks up. Of an architecture
-these are the cases, which tests/models and tests/gpu/test_architectures.py run.
+Architectures, formats and kinds of files are those that the code itself looks up. Of an
+architecture these are the cases, which tests/models and tests/gpu/test_architectures.py run.
 """
 
 import json
@@ -12,13 +12,14 @@ from typing import Any
 from llm.commands.arguments import parse
 from llm.commands.output import Output, reports_errors
 from llm.files.repack import PLANES
-from llm.models.registry import ARCHITECTURES
+from llm.models.registry import DECODERS, ENCODERS
 
 FILES = {
     "GGUF": "tests/python/files/test_gguf.py",
     "GGUF in several files": "tests/python/files/test_split_gguf.py",
     "a Hugging Face folder": "tests/python/models/test_folders.py",
 }
+_ENCODERS = "tests/gpu/test_encoders.py"
 _KERNELS = "tests/gpu/test_kernels_products.py"  # of every format
 
 
@@ -31,9 +32,10 @@ class Known:
 
 def known() -> list[Known]:
     rows = []
-    for name, build in sorted(ARCHITECTURES.items()):
+    for name, build in sorted(DECODERS.items()):
         module = build.__module__.rpartition(".")[2]
         rows.append(Known("architecture", name, f"tests/support/architectures/{module}.py"))
+    rows += [Known("architecture", name, _ENCODERS) for name in sorted(ENCODERS)]
     rows += [Known("format", name, _KERNELS) for name in PLANES]
     return rows + [Known("file", name, test) for name, test in FILES.items()]
 

@@ -189,7 +189,17 @@ def load_echo(
     identity = ModelIdentity(NAME, 0, "", len(runner.read_page(0)))
     yield 1.0
     return Model(
-        NAME, NAME, tokenizer, chat_format, context_length, chunk, runner, 0, identity, MEAN
+        NAME,
+        NAME,
+        tokenizer,
+        chat_format,
+        context_length,
+        chunk,
+        runner,
+        0,
+        identity,
+        MEAN,
+        is_encoder=False,
     )
 
 

@@ -79,6 +79,12 @@ class Embedding:
                 f"{self._request.name_of(index)} has {len(ids)} tokens and context_length is "
                 f"{self._context_length}; embed it in parts"
             )
+        chunk = self._model.chunk_size
+        if self._model.is_encoder and len(ids) > chunk:
+            raise RequestError(
+                f"{self._request.name_of(index)} has {len(ids)} tokens; {self._model.name} sees a "
+                f"text as a whole, of {chunk} at most; embed it in parts"
+            )
         return ids
 
     def _embed(self, ids: Sequence[int]) -> "Generator[None, list[int], Floats]":

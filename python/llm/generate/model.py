@@ -50,6 +50,8 @@ class Model:
         token_bytes: int,
         identity: ModelIdentity,
         pooling: str,
+        *,
+        is_encoder: bool,
     ) -> None:
         self.path = path
         self.name = _name_of(path)
@@ -62,6 +64,7 @@ class Model:
         self.token_bytes = token_bytes  # of weights that one token reads
         self.identity = identity  # of its cache
         self.pooling = pooling  # of texts to vectors: see llm.models.pooling
+        self.is_encoder = is_encoder  # makes vectors of whole texts, and no tokens
         self._executor = executor
         self._outputs = 0
         self._rows = 0
@@ -104,9 +107,11 @@ class Model:
 
         Keys and values of positions before are used as they stand; those of the rows are written.
         `outputs` are row numbers; without any, hidden rows are kept. Raises RequestError beyond the
-        context or the chunk.
+        context or the chunk, and for logits of an encoder.
         """
         self._check_place(len(ids), position)
+        if outputs:
+            self._require_head()
         self._outputs, self._rows = len(outputs), len(ids)
         sequences = [sequence] * len(ids)
         self._executor.run(Batch(ids, range(position, position + len(ids)), outputs, sequences))
@@ -191,6 +196,7 @@ class Model:
     def profile(self, ids: Sequence[int], position: int) -> RunProfile:
         """Runs tokens as `forward` does, with logits of the last, and times each kind of work."""
         self._check_place(len(ids), position)
+        self._require_head()
         self._outputs = 1
         batch = Batch(ids, range(position, position + len(ids)), [len(ids) - 1])
         return self._executor.profile(batch)
@@ -198,6 +204,13 @@ class Model:
     def close(self) -> None:
         """Frees the weights and the cache; twice is harmless."""
         self._executor.close()
+
+    def _require_head(self) -> None:
+        if self.is_encoder:
+            raise RequestError(
+                f"{self.path} is an embedding model: it makes vectors of texts, and no answers; "
+                "use it with LLMEmbedding, and another model to chat"
+            )
 
     def _check_place(self, count: int, position: int) -> None:
         if not 0 < count <= self.chunk_size:
@@ -241,8 +254,8 @@ def load_model(
 
     `executor` and `is_patient` are as choose_executor() takes them; `context_length`, in tokens, is
     cut to what the file was trained for; `chunk_rows` are the most tokens of one forward, None
-    leaves them to the executor; `quantize` is as open_model() takes it. Closing the generator frees
-    everything. Raises LLMError.
+    leaves them to the executor, and encoders take as many as they can; `quantize` is as
+    open_model() takes it. Closing the generator frees everything. Raises LLMError.
     """
     require_context(context_length)
     with open_model(path, quantize) as file:
@@ -262,7 +275,7 @@ def load_model(
         page_bytes = program.page_words * WORD
         identity = ModelIdentity(_name_of(path), file.size, file.digest_without_data(), page_bytes)
         pooling = pooling_of(file.metadata)
-    chunk = min(chunk, runner.rows_a_run)
+    chunk = program.max_rows if program.is_encoder else min(chunk, runner.rows_a_run)
     return Model(
         path,
         architecture,
@@ -274,6 +287,7 @@ def load_model(
         token_bytes,
         identity,
         pooling,
+        is_encoder=program.is_encoder,
     )
 
 

@@ -37,6 +37,11 @@ class Program:
     max_outputs: int  # most rows of logits a run
     record: Callable[[int, int], Tape]  # (rows, outputs) -> tape
 
+    @property
+    def is_encoder(self) -> bool:
+        """Whether it has no head, and its rows see what comes after them: a text is one run."""
+        return self.vocabulary == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

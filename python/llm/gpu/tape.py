@@ -11,6 +11,7 @@ from llm.gpu.operations import (
     Activate,
     Activation,
     AddBias,
+    AddPositions,
     Attend,
     CacheSlab,
     CacheStore,
@@ -87,6 +88,10 @@ class Tape:
             _same("layer_norm bias width", bias.columns, x.width)
         self.operations.append(LayerNorm(weight, bias, x, y, eps, count))
 
+    def add_positions(self, weight: Weight, x: Tensor) -> None:
+        _same("add_positions width", weight.columns, x.width)
+        self.operations.append(AddPositions(weight, x))
+
     def matmul(
         self,
         weight: Weight,
@@ -152,12 +157,13 @@ class Tape:
         kv_heads: int,
         window: int = 0,
         soft_cap: float = 0.0,
+        ahead: int = 0,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap))
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead))
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)

@@ -7,6 +7,7 @@ from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
 from llm.models import (
+    bert,
     cohere2,
     command_r,
     ernie4_5,
@@ -15,11 +16,13 @@ from llm.models import (
     gemma,
     gemma2,
     gemma3,
+    gemma_embedding,
     glm4,
     granite,
     internlm2,
     llama,
     mistral3,
+    nomic_bert,
     olmo2,
     phi3,
     qwen2,
@@ -39,7 +42,9 @@ class Limits:
     max_outputs: int  # most rows of logits a run
 
 
-ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
+Build = Callable[[ModelFile, int, int, int], Program]
+
+DECODERS: dict[str, Build] = {
     "cohere2": cohere2.program,
     "command-r": command_r.program,
     "ernie4_5": ernie4_5.program,
@@ -61,6 +66,12 @@ ARCHITECTURES: dict[str, Callable[[ModelFile, int, int, int], Program]] = {
     "stablelm": stablelm.program,
     "starcoder2": starcoder2.program,
 }
+ENCODERS: dict[str, Build] = {  # a vector for each row of a text, no tokens
+    "bert": bert.program,
+    "gemma-embedding": gemma_embedding.program,
+    "nomic-bert": nomic_bert.program,
+}
+ARCHITECTURES = {**DECODERS, **ENCODERS}
 
 
 def make_program(file: ModelFile, limits: Limits) -> Program:

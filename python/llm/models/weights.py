@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -28,15 +29,23 @@ class WeightTable:
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
-        found = self.matrix(name, 1, size)
-        if found.format.name != F32.name:
-            problem = f"is stored as {found.format.name}; norms are read as {F32.name}"
-            raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        return found
+        return self.floats(name, 1, size)
 
     def vector_or_none(self, name: str, size: int) -> Weight | None:
         """A vector that not every file has."""
         return self.vector(name, size) if self.has(name) else None
+
+    def floats(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix that must be float32: its numbers are read as they stand."""
+        return self._require_f32(self.matrix(name, rows, columns))
+
+    def first_row(self, name: str, columns: int) -> Weight | None:
+        """That of a float32 matrix of any height; None where missing."""
+        if not self.has(name):
+            return None
+        rows = math.prod(self._file.tensors[name].shape[:-1])
+        found = replace(self._find(name, rows, columns), name=f"{name} row 0", rows=1, part_of=name)
+        return self._taken.setdefault(found.name, self._require_f32(found))
 
     def pieces(self, name: str, heights: Sequence[int], columns: int) -> list[Weight]:
         """A matrix of the file, cut into matrices of these heights, from its first row on."""
@@ -72,9 +81,9 @@ class WeightTable:
         return values
 
     def refuse_biases(self) -> None:
-        """UnsupportedModelError where a tensor is a bias: products here add none."""
+        """UnsupportedModelError where a tensor is a bias that nobody took: products add none."""
         for name in self._file.tensors:
-            if name.endswith(".bias"):
+            if name.endswith(".bias") and name not in self._taken:
                 raise UnsupportedModelError(
                     self._file.path, "a tensor", name, ["products without a bias"]
                 )
@@ -96,6 +105,12 @@ class WeightTable:
             problem = f"has the shape {found}, the metadata ask for {wanted}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return Weight(name, info.format, rows, columns)
+
+    def _require_f32(self, weight: Weight) -> Weight:
+        if weight.format.name != F32.name:
+            problem = f"is stored as {weight.format.name}; such tensors are read as {F32.name}"
+            raise ModelFileError(self._file.path, f"tensor {weight.tensor}", problem)
+        return weight
 
 
 def positive(file: ModelFile, key: str, value: float) -> float:

@@ -125,6 +125,24 @@ def test_a_text_as_long_as_the_context(count: int) -> None:
         assert desk.loader.loaded[0].forwards == [], "nothing is computed in vain"
 
 
+@pytest.mark.parametrize("count", [7, 8])
+def test_a_text_that_an_encoder_sees_as_a_whole(count: int) -> None:
+    def encodes() -> FakeModel:
+        model = FakeModel()  # whose chunks are of 8 tokens
+        model.is_encoder = True
+        return model
+
+    desk = EmbeddingDesk(FakeLoader(encodes))
+    found = desk.embed("a", "x" * count)  # and BOS
+    desk.run()
+    if count < 8:
+        assert len(desk.result(found).vectors) == 2
+    else:
+        error = desk.result(found).error
+        assert error.startswith("text 1 has 9 tokens; fake sees a text as a whole, of 8 at most")
+        assert desk.loader.loaded[0].forwards == [], "nothing is computed in vain"
+
+
 def test_requests_that_make_no_sense() -> None:
     with pytest.raises(RequestError, match=r"^the text is empty$"):
         EmbeddingRequest(1, (" \n",))

@@ -9,6 +9,8 @@ from gguf import GGMLQuantizationType as Type
 from support.default_model import DEFAULT_MODEL
 from support.llama_cpp import embeddings
 from support.manual_worker import ManualWorker
+from support.tiny_decoder import HEAD_NORMS, write_tiny_decoder
+from support.tiny_encoders import ENCODERS
 from support.tiny_gemma import MIXED, write_tiny_gemma
 from support.tiny_llama import MIXED as LLAMA_MIXED
 from support.tiny_llama import write_tiny_llama
@@ -62,6 +64,23 @@ def test_pooling_of_the_file(tmp_path: Path) -> None:
     found = embed(path, TEXTS, "auto", 96)
     assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-5
     assert (found == embed(path, TEXTS, "last", 96)).all()
+
+
+@pytest.mark.parametrize("write", ENCODERS.values(), ids=ENCODERS.keys())
+def test_a_decoder_that_was_trained_to_embed(tmp_path: Path) -> None:
+    """Qwen3-Embedding: the last row, which has seen the others."""
+    path = write_tiny_decoder(
+        tmp_path / "tiny.gguf", "qwen3", block=HEAD_NORMS, metadata={"pooling_type": 3}
+    )
+    found = embed(path, TEXTS, "auto", 96)
+    assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-6
+
+
+def test_encoders(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    """Of which a text may end with tokens that the file asks for."""
+    path = write(tmp_path / "tiny.gguf")
+    found = embed(path, TEXTS, "auto", 96)
+    assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-6  # seen: 1 - 3e-7
 
 
 def test_the_default_model() -> None:

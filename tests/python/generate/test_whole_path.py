@@ -1,11 +1,13 @@
 """From a GGUF file to an answer, on the CPU: client, session and a real model, if a tiny one."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.manual_worker import ManualWorker
+from support.tiny_encoders import bert
 from support.tiny_gemma import CONTEXT, WIDTH, write_tiny_gemma
 
 from llm.generate.client import Client, new_request_id
@@ -157,3 +159,11 @@ def test_files_that_do_not_hold_a_model(
     assert ended.details == ""
     ended, _ = talk.complete(tiny, "abc")
     assert ended.reason == "length", "the node goes on with a sound file"
+
+
+@pytest.mark.parametrize("ask", [Talk.ask, Talk.complete], ids=["chat", "raw"])
+def test_an_embedding_model_is_asked(tmp_path: Path, ask: Callable[..., Any]) -> None:
+    ended, ids = ask(Talk(), bert(tmp_path / "bert.gguf"), "is the inn far?")
+    assert (ended.reason, ended.text, ids) == ("error", "", [])
+    assert "bert.gguf is an embedding model" in ended.error
+    assert "LLMEmbedding" in ended.error

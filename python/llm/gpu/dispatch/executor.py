@@ -278,10 +278,11 @@ class DispatchExecutor:
             dispatch for tape in tapes for dispatch in self._lowering.lower(tape.operations)
         ]
         self._logits = tapes[0].logits
-        row = one_row(self._kept_logits(), 0)
-        dispatches += lower_picks(row, 1, self._scratch)
-        dispatches += lower_picks(row, 2, self._scratch)
-        dispatches.append(lower_draw(1, 1))
+        if not self._program.is_encoder:
+            row = one_row(self._kept_logits(), 0)
+            dispatches += lower_picks(row, 1, self._scratch)
+            dispatches += lower_picks(row, 2, self._scratch)
+            dispatches.append(lower_draw(1, 1))
         return list(dict.fromkeys(dispatch.kernel for dispatch in dispatches))
 
     def _find_addresses(self) -> Addresses | None:

@@ -18,6 +18,7 @@ from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     Activate,
     AddBias,
+    AddPositions,
     Attend,
     CacheStore,
     Embed,
@@ -131,6 +132,17 @@ class Lowering:
             count_at=int(op.count),
         )
 
+    def _add_positions(self, op: AddPositions) -> Dispatch:
+        return self._dispatch(
+            op,
+            "add_positions",
+            launches.thread_groups("add_positions", op.x.width, op.x.rows),
+            op.weight,
+            table=self._planes(op.weight)[0],
+            x=op.x.offset,
+            width=op.x.width,
+        )
+
     def _scale_logits(self, op: ScaleLogits) -> Dispatch:
         return self._dispatch(
             op,
@@ -230,6 +242,7 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     LayerNorm: Lowering._layer_norm,
     MatMul: Lowering._matmul,
     AddBias: Lowering._add_bias,
+    AddPositions: Lowering._add_positions,
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,

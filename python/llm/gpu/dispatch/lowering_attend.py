@@ -1,5 +1,7 @@
 """Attention -> dispatches: one, or one for parts of the cells and one that joins them."""
 
+from dataclasses import replace
+
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
 from llm.gpu.dispatch.lowering_products import WORD, Addresses
@@ -38,7 +40,8 @@ class AttendLowering:
 
     def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
         """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
-        plan = plan_attend(*_sizes(op), op.q.rows, self._device, are_apart=are_apart)
+        device = replace(self._device, has_lanes=False) if op.ahead else self._device
+        plan = plan_attend(*_sizes(op), op.q.rows, device, are_apart=are_apart)
         if plan.by_lanes:
             return [self._by_lanes(op, plan)]
         source: dict[str, int | float] = {
@@ -49,6 +52,7 @@ class AttendLowering:
             "heads": op.heads,
             "kv_heads": op.kv_heads,
             "window": op.window,
+            "ahead": op.ahead,
             "step": plan.step,
             "soft_cap": op.soft_cap,
         }
@@ -98,5 +102,6 @@ class AttendLowering:
 
 
 def _sizes(op: Attend) -> tuple[int, int, int, int]:
-    """Heads, key/value heads, head size, window."""
-    return op.heads, op.kv_heads, op.q.width // op.heads, op.window
+    """Heads, key/value heads, head size, cells that a row sees, or 0 for all."""
+    cells = op.window + op.ahead if op.window else 0
+    return op.heads, op.kv_heads, op.q.width // op.heads, cells

@@ -45,6 +45,7 @@ ATTEND: Params = {
     "kv_heads": "I",
     "head_size": "I",
     "window": "I",
+    "ahead": "I",
     "step": "I",
     "soft_cap": "f",
 }
@@ -58,6 +59,7 @@ ATTEND_TILE: Params = {
     "heads": "I",
     "kv_heads": "I",
     "window": "I",
+    "ahead": "I",
     "partials": "I",
     "step": "I",
     "soft_cap": "f",
@@ -158,8 +160,9 @@ KERNELS: dict[str, Kernel] = {
             "count_at": "I",
         },
     ),
-    "activate": Kernel("activate.comp", 64, {"x": "I", "width": "I", "activation": "I"}),
     "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),
+    "add_positions": Kernel("add_positions.comp", 64, {"table": "I", "x": "I", "width": "I"}),
+    "activate": Kernel("activate.comp", 64, {"x": "I", "width": "I", "activation": "I"}),
     "scale_logits": Kernel(
         "scale_logits.comp", 64, {"x": "I", "width": "I", "scale": "f", "soft_cap": "f"}
     ),

@@ -13,6 +13,7 @@ from llm.gpu.operations.dense import (
     ScaleLogits,
     SelectRows,
 )
+from llm.gpu.operations.encoders import AddPositions
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -29,6 +30,7 @@ __all__ = [
     "Activate",
     "Activation",
     "AddBias",
+    "AddPositions",
     "Attend",
     "CacheSlab",
     "CacheStore",
@@ -51,4 +53,4 @@ __all__ = [
 
 Norms = RMSNorm | LayerNorm
 Dense = Embed | Norms | MatMul | AddBias | GatedUnit | Activate | SelectRows | ScaleLogits
-Operation = Dense | Rotate | CacheStore | Attend
+Operation = Dense | AddPositions | Rotate | CacheStore | Attend

@@ -83,9 +83,10 @@ class Attend:
     """y[r, h] = softmax over the cells j that row r may see of (q[r, h] . K[j]) times V[j].
 
     A row at position p sees cells max(0, p - window + 1) to p of its sequence; where window is 0
-    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G). A score s
-    becomes soft_cap * tanh(s / soft_cap), but not where that is 0. Source: Gemma Team 2024,
-    Gemma 2.
+    all of them. It also sees `ahead` cells after its own, up to that of the run's last row: such
+    rows are all of one sequence. `q` is scaled already. Query head h reads key/value head
+    h // (H / G). A score s becomes soft_cap * tanh(s / soft_cap), but not where that is 0. Source:
+    Gemma Team 2024, Gemma 2.
     """
 
     q: Tensor  # (T, H*D)
@@ -95,6 +96,7 @@ class Attend:
     kv_heads: int
     window: int
     soft_cap: float = 0.0
+    ahead: int = 0
 
     @property
     def reads(self) -> tuple[Region, ...]:

@@ -54,7 +54,7 @@ def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> 
     positions = np.asarray(run.batch.positions)[rows]  # (T,)
     first = max(0, int(positions.min()) - op.window + 1) if op.window else 0
     cells = np.arange(first, int(positions.max()) + 1)
-    hidden = cells[None, :] > positions[:, None]  # (T, cells)
+    hidden = cells[None, :] > positions[:, None] + op.ahead  # (T, cells)
     if op.window:
         hidden |= cells[None, :] <= positions[:, None] - op.window
     places = run.places(sequence, cells)

@@ -19,11 +19,12 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
+from llm.gpu.reference.encoders import ENCODERS
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ATTENTION}  # by operation
+RUN = {**DENSE, **ENCODERS, **ATTENTION}  # by operation
 
 
 class ReferenceExecutor(HostLogits):

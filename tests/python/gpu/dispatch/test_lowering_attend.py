@@ -69,6 +69,7 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "heads": HEADS,
         "kv_heads": KV_HEADS,
         "window": 0,
+        "ahead": 0,
         "partials": START,
         "step": tile["QUERIES"],
         "soft_cap": 0.0,
