@@ -36,6 +36,7 @@ class Program:
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
     record: Callable[[int, int], Tape]  # (rows, outputs) -> tape
+    state_words: int = 0  # 4-byte words of the recurrent state of a sequence, of all layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,29 @@ class Executor(Protocol):
 
     def write_page(self, page: int, data: bytes) -> None:
         """What read_page() gave, also of another process, is there from now on."""
+
+    @property
+    def slots(self) -> int:
+        """That there is room for; each holds the recurrent state of a sequence, as it is or was."""
+
+    def grow_slots(self, slots: int) -> None:
+        """Makes room for so many slots; what the others hold stays. DeviceMemoryError."""
+
+    def place_slot(self, sequence: int, slot: int) -> None:
+        """Says which slot has the state of a sequence, which runs change.
+
+        Sequence 0 has slot 0, until something else is said. What a slot holds before position 0
+        does not matter.
+        """
+
+    def copy_slot(self, source: int, target: int) -> None:
+        """The state that a slot holds becomes that of another, too."""
+
+    def read_slot(self, slot: int) -> bytes:
+        """Its float32 state of all layers: the same bytes on every executor."""
+
+    def write_slot(self, slot: int, data: bytes) -> None:
+        """What read_slot() gave, also of another process, is there from now on."""
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values, and logits or hidden rows stay on the device."""

@@ -32,9 +32,13 @@ class WeightTable:
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
-        found = self.matrix(name, 1, size)
+        return self.floats(name, 1, size)
+
+    def floats(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file that must be float32."""
+        found = self.matrix(name, rows, columns)
         if found.format.name != F32.name:
-            problem = f"is stored as {found.format.name}; norms are read as {F32.name}"
+            problem = f"is stored as {found.format.name}; it is read as {F32.name}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return found
 

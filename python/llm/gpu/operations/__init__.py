@@ -8,8 +8,18 @@ from llm.gpu.operations.operands import (
     CacheSlab,
     Count,
     Region,
+    StateSlab,
     Tensor,
     Weight,
+)
+from llm.gpu.operations.recurrent import (
+    Convolve,
+    DeltaRule,
+    GatedNorm,
+    HeadMapping,
+    L2Norm,
+    Recurrent,
+    SliceHeads,
 )
 
 __all__ = [
@@ -19,18 +29,27 @@ __all__ = [
     "Attend",
     "CacheSlab",
     "CacheStore",
+    "Convolve",
     "Count",
+    "DeltaRule",
     "Embed",
+    "GatedNorm",
     "GatedUnit",
+    "HeadMapping",
+    "L2Norm",
     "MatMul",
     "Operation",
     "Pairing",
     "RMSNorm",
+    "Recurrent",
     "Region",
     "Rotate",
     "SelectRows",
+    "SliceHeads",
+    "StateSlab",
     "Tensor",
     "Weight",
 ]
 
-Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Dense = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Operation = Dense | Recurrent

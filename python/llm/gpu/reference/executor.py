@@ -19,12 +19,13 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
+from llm.gpu.reference.recurrent import RECURRENT
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ATTENTION}  # by operation
+RUN = {**DENSE, **ATTENTION, **RECURRENT}  # by operation
 
 
 class ReferenceExecutor(HostLogits):
@@ -35,10 +36,12 @@ class ReferenceExecutor(HostLogits):
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
         self._program = program
-        self._run = Workspace(weights, program.page_words)
+        self._run = Workspace(weights, program.page_words, program.state_words)
         self._tapes: dict[tuple[int, int], Tape] = {}
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
+        self.grow_slots(1)
+        self.place_slot(0, 0)
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
         self._hidden: Floats | None = None  # (T, C)
         self.rows_a_run = program.max_rows
@@ -89,6 +92,25 @@ class ReferenceExecutor(HostLogits):
 
     def write_page(self, page: int, data: bytes) -> None:
         self._run.cache[page] = np.frombuffer(data, np.float16)
+
+    @property
+    def slots(self) -> int:
+        return len(self._run.slots)
+
+    def grow_slots(self, slots: int) -> None:
+        self._run.grow_slots(slots)
+
+    def place_slot(self, sequence: int, slot: int) -> None:
+        self._run.slot_of[sequence] = slot
+
+    def copy_slot(self, source: int, target: int) -> None:
+        self._run.slots[target] = self._run.slots[source]
+
+    def read_slot(self, slot: int) -> bytes:
+        return self._run.slots[slot].tobytes()
+
+    def write_slot(self, slot: int, data: bytes) -> None:
+        self._run.slots[slot] = np.frombuffer(data, np.float32)
 
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)
