@@ -65,6 +65,33 @@ class Candidates:
     logits: Floats  # (k,)
 
 
+class StateSlots(Protocol):
+    """Each holds the recurrent state of a sequence: as it is, or as it was at some token."""
+
+    @property
+    def count(self) -> int:
+        """That there is room for."""
+
+    def grow(self, count: int) -> None:
+        """Makes room for so many; what the others hold stays. DeviceMemoryError."""
+
+    def place(self, sequence: int, slot: int) -> None:
+        """Says in which slot runs find the state of a sequence, and leave it.
+
+        Sequence 0 has slot 0, until something else is said. What a slot holds does not matter to a
+        run that begins at position 0.
+        """
+
+    def copy(self, source: int, target: int) -> None:
+        """What a slot holds becomes that of another, too. DeviceMemoryError."""
+
+    def read(self, slot: int) -> bytes:
+        """Its float32 state of all layers: the same bytes on every executor."""
+
+    def write(self, slot: int, data: bytes) -> None:
+        """What read() gave, also of another process, is there from now on."""
+
+
 class Executor(Protocol):
     """Runs a program's tapes. Belongs to the thread that made it."""
 
@@ -74,6 +101,10 @@ class Executor(Protocol):
     submit_seconds: float  # that decode() may keep a device busy at a time; may be changed
     runs_ahead: int  # that decode_rows() makes at once, within `submit_seconds`
     rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
+
+    @property
+    def slots(self) -> StateSlots | None:
+        """Of recurrent state; None where the model has none."""
 
     @property
     def memory_bytes(self) -> int:
@@ -100,29 +131,6 @@ class Executor(Protocol):
 
     def write_page(self, page: int, data: bytes) -> None:
         """What read_page() gave, also of another process, is there from now on."""
-
-    @property
-    def slots(self) -> int:
-        """That there is room for; each holds the recurrent state of a sequence, as it is or was."""
-
-    def grow_slots(self, slots: int) -> None:
-        """Makes room for so many slots; what the others hold stays. DeviceMemoryError."""
-
-    def place_slot(self, sequence: int, slot: int) -> None:
-        """Says which slot has the state of a sequence, which runs change.
-
-        Sequence 0 has slot 0, until something else is said. What a slot holds before position 0
-        does not matter.
-        """
-
-    def copy_slot(self, source: int, target: int) -> None:
-        """The state that a slot holds becomes that of another, too."""
-
-    def read_slot(self, slot: int) -> bytes:
-        """Its float32 state of all layers: the same bytes on every executor."""
-
-    def write_slot(self, slot: int, data: bytes) -> None:
-        """What read_slot() gave, also of another process, is there from now on."""
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values, and logits or hidden rows stay on the device."""

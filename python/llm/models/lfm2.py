@@ -1,12 +1,13 @@
 """LFM2: short convolutions, with attention in a few layers.
 
 What is special:
-  - a layer with 0 key/value heads convolves in place of attending: one product gives three parts, the
-    first of which gates what goes into a causal convolution over a few tokens, the second what comes out
+  - a layer with 0 key/value heads convolves in place of attending: one product gives three parts,
+    the first of which gates what goes into a causal convolution over a few tokens, the second what
+    comes out
   - its state is the last inputs of that convolution, constant in the length of a text
   - attention has RMS norms on queries and on keys, and pairs the halves of a head
-  - the norm before the output is named token_embd_norm; the output is tied to the embedding where the
-    file has none
+  - the norm before the output is named token_embd_norm; the output is tied to the embedding where
+    the file has none
 
 Letters: T rows, O output rows, C width, F feed-forward width, H query heads, G key/value heads,
 D head size, K taps of a convolution, V vocabulary.

@@ -20,6 +20,7 @@ from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.recurrent import RECURRENT
+from llm.gpu.reference.slots import HostSlots
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
@@ -40,8 +41,6 @@ class ReferenceExecutor(HostLogits):
         self._tapes: dict[tuple[int, int], Tape] = {}
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
-        self.grow_slots(1)
-        self.place_slot(0, 0)
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
         self._hidden: Floats | None = None  # (T, C)
         self.rows_a_run = program.max_rows
@@ -94,23 +93,8 @@ class ReferenceExecutor(HostLogits):
         self._run.cache[page] = np.frombuffer(data, np.float16)
 
     @property
-    def slots(self) -> int:
-        return len(self._run.slots)
-
-    def grow_slots(self, slots: int) -> None:
-        self._run.grow_slots(slots)
-
-    def place_slot(self, sequence: int, slot: int) -> None:
-        self._run.slot_of[sequence] = slot
-
-    def copy_slot(self, source: int, target: int) -> None:
-        self._run.slots[target] = self._run.slots[source]
-
-    def read_slot(self, slot: int) -> bytes:
-        return self._run.slots[slot].tobytes()
-
-    def write_slot(self, slot: int, data: bytes) -> None:
-        self._run.slots[slot] = np.frombuffer(data, np.float32)
+    def slots(self) -> HostSlots | None:
+        return self._run.slots if self._program.state_words else None
 
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)

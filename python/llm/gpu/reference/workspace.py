@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, StateSlab, Tensor
 from llm.gpu.program import Batch, Floats, Ids
+from llm.gpu.reference.slots import HostSlots
 
 
 class Workspace:
@@ -19,8 +20,7 @@ class Workspace:
         self.weights = weights  # by name, (M, K) each
         self.batch = Batch((), (), ())
         self.cache = np.zeros((0, page_words * 2), np.float16)  # (pages, halves)
-        self.slots = np.zeros((0, state_words), np.float32)
-        self.slot_of: dict[int, int] = {}  # each sequence
+        self.slots = HostSlots(state_words)
         self._tables: dict[int, list[int]] = {}  # pages of each sequence
         self._work = np.zeros(0, np.float32)
 
@@ -37,10 +37,6 @@ class Workspace:
         more = np.zeros((pages - self.pages, self.cache.shape[1]), np.float16)
         self.cache = np.concatenate([self.cache, more])
 
-    def grow_slots(self, count: int) -> None:
-        more = np.zeros((count - len(self.slots), self.slots.shape[1]), np.float32)
-        self.slots = np.concatenate([self.slots, more])
-
     def place(self, sequence: int, pages: Sequence[int], first: int) -> None:
         table = self._tables.setdefault(sequence, [])
         table[first : first + len(pages)] = pages
@@ -53,7 +49,7 @@ class Workspace:
     def clear(self) -> None:
         self.weights.clear()
         self.cache = np.zeros((0, 0), np.float16)
-        self.slots = np.zeros((0, 0), np.float32)
+        self.slots = HostSlots(0)
         self._work = np.zeros(0, np.float32)
 
     def rows(self, count: Count) -> int:
@@ -76,7 +72,7 @@ class Workspace:
     def state(self, sequence: int, slab: StateSlab, row: int) -> Floats:
         """What a sequence's slot has of a layer, (floats,), as its first row of the run finds it:
         zeros where the row begins the sequence."""
-        found = self.slots[self.slot_of[sequence], slab.start : slab.start + slab.floats]
+        found = self.slots.of(sequence)[slab.start : slab.start + slab.floats]
         if self.batch.positions[row] == 0:
             found[:] = 0.0
         return found
