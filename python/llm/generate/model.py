@@ -65,7 +65,7 @@ class Model:
         self._executor = executor
         self._outputs = 0
         self._rows = 0
-        self.sequences = CachedSequences(self, executor)
+        self.sequences = CachedSequences(self, executor, executor.slots)
         self.pace = Pace()
 
     @property
@@ -254,7 +254,9 @@ def load_model(
         token_bytes = weight_bytes(program.record(1, 1))
         page_bytes = program.page_words * WORD
         name = os.path.basename(path)
-        identity = ModelIdentity(name, file.size, file.digest_without_data(), page_bytes)
+        state_bytes = program.state_words * WORD
+        digest = file.digest_without_data()
+        identity = ModelIdentity(name, file.size, digest, page_bytes, state_bytes)
         pooling = pooling_of(file.metadata)
     chunk = min(chunk, runner.rows_a_run)
     return Model(
