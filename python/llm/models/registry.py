@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.program import Program
-from llm.models import gemma3, lfm2, llama
+from llm.models import gemma3, lfm2, llama, qwen35
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ ARCHITECTURES: dict[str, Callable[[GgufFile, int, int, int], Program]] = {
     "gemma3": gemma3.program,
     "lfm2": lfm2.program,
     "llama": llama.program,
+    "qwen35": qwen35.program,
 }
 
 

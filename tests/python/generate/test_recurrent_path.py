@@ -116,9 +116,7 @@ def test_a_question_is_answered_again(path: Path) -> None:
 
 def test_a_message_is_edited(path: Path) -> None:
     talk = a_talk()
-    talk.ask(
-        path, "A long question, that takes some tokens, so that there are several chunks of it."
-    )
+    talk.ask(path, "A long question, that takes some tokens, so that it runs in several chunks.")
     talk.ask(path, "And then?")
     talk.client.edit_message(2, "But then?")
     expected = as_told_anew(path, talk, "Go on.")
