@@ -12,7 +12,7 @@ from support.random_model import VOCABULARY, write_random_model
 LAYERS, INTERVAL = 8, 4
 WIDTH = 96
 FEED_FORWARD = 160
-HEADS, KV_HEADS, HEAD_SIZE = 6, 2, 24  # together wider than the model
+HEADS, KV_HEADS, HEAD_SIZE = 4, 2, 40  # together wider than the model
 ROPE_SIZE = 12
 CONTEXT = 96
 
@@ -102,7 +102,7 @@ def write_tiny_qwen35(
 CASES: dict[str, Callable[[Path], Path]] = {
     "three value heads to a key head": write_tiny_qwen35,
     "as many key heads as value heads": partial(
-        write_tiny_qwen35, value_heads=4, key_heads=4, state_size=20, taps=3
+        write_tiny_qwen35, value_heads=8, key_heads=8, state_size=20, taps=3
     ),
     "an output of its own": partial(
         write_tiny_qwen35,
