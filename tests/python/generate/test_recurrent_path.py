@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.architectures import lfm2
+from support.architectures import lfm2, qwen35
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.talk import GREEDY, Talk
@@ -22,7 +22,10 @@ from llm.generate.sequence import CachedSequence
 
 CONTEXT = 400
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 150).tolist()
-WRITERS: dict[str, Callable[..., Path]] = {"lfm2": lfm2.write_tiny_lfm2}
+WRITERS: dict[str, Callable[..., Path]] = {
+    "lfm2": lfm2.write_tiny_lfm2,
+    "qwen35": qwen35.write_tiny_qwen35,
+}
 
 
 @pytest.fixture(scope="module", params=WRITERS)
