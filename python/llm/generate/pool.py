@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 
 class Pool(ABC):
-    """Gives out parts by their numbers, which have `count` of them at first."""
+    """Gives out parts of a memory by their numbers; there are `count` at first."""
 
     def __init__(self, count: int) -> None:
         self._users: list[int] = []  # of each part

@@ -142,7 +142,7 @@ class CachedSequence:
         if self._state is None:
             return []
         self._state.take_snapshot(len(self))
-        return [each.position for each in self._state.latest(SAVED_STATES)]
+        return [each.position for each in self._state.last_snapshots(SAVED_STATES)]
 
     def snapshot(self) -> Generator[bytes, None, None]:
         """The pages of what is known when it begins, as bytes, one after the other; then states.
@@ -152,7 +152,7 @@ class CachedSequence:
         pages = self._pages[: -(-len(self) // PAGE_CELLS)]
         kept: list[tuple[PagePool | StatePool, int]] = [(self._others.pool, page) for page in pages]
         if self._state is not None and self._others.states is not None:
-            states = self._state.latest(SAVED_STATES)
+            states = self._state.last_snapshots(SAVED_STATES)
             kept += [(self._others.states, each.slot) for each in states]
         for pool, part in kept:
             pool.share(part)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from llm.errors import DeviceMemoryError
 from llm.generate.state_pool import StatePool
 
-SPACING = 64  # tokens; no two snapshots of a prompt are nearer, but the last one may be
+SPACING = 64  # tokens between snapshots, at least; the last one of a prompt may be nearer
 STRIDE = 256  # tokens of a prompt from one snapshot to the next, at most
 TAIL = 8  # tokens: what opens an answer, and is often written otherwise in the next prompt
 
@@ -33,7 +33,7 @@ class SequenceState:
         self._slot: int | None = None  # that runs change
         self._at: int | None = 0  # tokens that are in there; None: nobody knows
         self._snapshots: list[Snapshot] = []  # in their order
-        self._before: Snapshot | None = None  # tokens that may have to be taken back
+        self._before: Snapshot | None = None  # those tokens that may have to be taken back
 
     def is_at(self, count: int) -> bool:
         """Whether it has taken in so many tokens, no more and no less."""
@@ -128,8 +128,8 @@ class SequenceState:
         self.forget_after(0)
         self._snapshots, self._at = shared, count
 
-    def latest(self, count: int) -> list[Snapshot]:
-        """So many of the snapshots, at most, in their order. To be shared by who keeps them."""
+    def last_snapshots(self, count: int) -> list[Snapshot]:
+        """So many at most, in their order. Who keeps them has to share their slots."""
         return self._snapshots[-count:]
 
     def restore(self, position: int, data: bytes) -> None:

@@ -53,8 +53,9 @@ class ReferenceExecutor(HostLogits):
         RAM does not suffice.
         """
         total = sum(weight.rows * weight.columns for weight in program.weights)
+        pages = -(-program.context // PAGE_CELLS)
         require_ram(
-            total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
+            (total + pages * program.page_words + program.state_words) * 4,
             f"{file.path} on the reference executor, in float32,",
             "pick a smaller model or the dispatch executor",
         )
