@@ -87,8 +87,6 @@ class SequenceState:
 
     def forget_after(self, count: int) -> None:
         """What comes after so many tokens are others from now on."""
-        if self._at is not None and self._at > count:
-            self._at = None
         if self._before is not None and self._before.position > count:
             self._drop_before()
         while self._snapshots and self._snapshots[-1].position > count:
