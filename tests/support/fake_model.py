@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from support.fake_slots import STATE_BYTES, FakeSlots
 
 from llm.errors import DeviceMemoryError, NumericError
 from llm.generate.model import Row
@@ -131,6 +132,7 @@ class FakeModel:
         ahead: int = 1,
         runs_ahead: int = 1,
         takes_turns: bool = False,  # several sequences, in place of runs together
+        is_recurrent: bool = False,
     ) -> None:
         self.tokenizer, self.chat_format = FakeTokenizer(), FakeChatFormat()
         self.grammars = GrammarCompiler(self.tokenizer)  # type: ignore[arg-type]
@@ -154,9 +156,12 @@ class FakeModel:
         self._scores: list[np.ndarray] = []  # (V,) of each output row of the last run
         self._hidden: list[np.ndarray] = []  # (WIDTH,) of each row of a run without outputs
         self._thread = threading.get_ident()
-        self.identity = ModelIdentity("fake", 7, "of its header", self.cells[0].nbytes)
+        self.slots = FakeSlots() if is_recurrent else None
+        state_bytes = STATE_BYTES if is_recurrent else 0
+        page_bytes = self.cells[0].nbytes
+        self.identity = ModelIdentity("fake", 7, "of its header", page_bytes, state_bytes)
         self.pace = FixedPace(are_turns=takes_turns)
-        self.sequences = CachedSequences(self, self)  # type: ignore[arg-type]
+        self.sequences = CachedSequences(self, self, self.slots)  # type: ignore[arg-type]
 
     @property
     def pages(self) -> int:
@@ -226,6 +231,9 @@ class FakeModel:
             self.cells[page, place % PAGE_CELLS] = id
         self._lengths[sequence] = position + len(ids)
         assert NOTHING not in self.kv(sequence), "positions in between were never computed"
+        if self.slots is not None:
+            self.slots.take_in(sequence, ids, position)
+            assert self.slots.holds(sequence, self.kv(sequence)), "the state of other tokens"
 
     def hidden(self) -> np.ndarray:
         self._check()

@@ -56,7 +56,7 @@ def write_random_model(
     Norms are around 1, biases around 0. Texts become tokens by merging, or are cut to
     `word_pieces`.
 
-    Numbers and texts of `metadata` go under their keys, None leaves one out; `without` names
+    Numbers, texts and lists of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
     """
     writer = gguf.GGUFWriter(path, architecture)
@@ -67,6 +67,8 @@ def write_random_model(
             writer.add_uint32(key, value)
         elif isinstance(value, float):
             writer.add_float32(key, value)
+        elif isinstance(value, list):
+            writer.add_array(key, value)
         elif value is not None:
             writer.add_string(key, value)
     add_vocabulary = _add_word_pieces if word_pieces else _add_vocabulary

@@ -226,8 +226,8 @@ class Answer:
             yield None
             known = self._sequence.keep_common(prompt)
             pace = self._model.pace
-            chunk = prompt[known : known + pace.rows(self._model.chunk_size)]
-            end = known + len(chunk)
+            end = self._sequence.chunk_end(len(prompt), pace.rows(self._model.chunk_size))
+            chunk = prompt[known:end]
             started = time.perf_counter()
             self._sequence.forward(chunk, want_logits=end == len(prompt))
             pace.note_chunk(len(chunk), time.perf_counter() - started)

@@ -41,7 +41,7 @@ def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:
     for row, want in enumerate(wants):
         try:
             _run(want.sequence, want.tokens[:-1], want_logits=False)
-            want.sequence.reserve(runs)
+            want.sequence.begin(runs, is_ahead=runs > 1)
             rows[row] = replace(want, tokens=want.tokens[-1:])
         except Exception as problem:
             found[row] = problem
@@ -79,7 +79,7 @@ def _run_rows(model: Model, wants: Sequence[Wanted], runs: int) -> list[Found]:
         model.forward_rows(rows)
         found = [[token] for token in choose_tokens(choosers, model, places)]
     for want, tokens in zip(wants, found, strict=True):
-        want.sequence.ids += [*want.tokens, *tokens[:-1]]
+        want.sequence.end([*want.tokens, *tokens[:-1]], unwanted=runs - len(tokens))
     model.pace.note_run(len(wants), (time.perf_counter() - started) / runs, runs)
     return [
         [*tokens, *want.chooser.forced(want.most - len(tokens))]

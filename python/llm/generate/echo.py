@@ -104,6 +104,7 @@ class EchoExecutor(HostLogits):
 
     name = NAME
     device = "CPU"
+    slots = None
     rows_a_run = CHUNK_ROWS
 
     def __init__(self, reply: Sequence[int] | None, context: int) -> None:

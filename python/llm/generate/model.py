@@ -68,7 +68,7 @@ class Model:
         self._executor = executor
         self._outputs = 0
         self._rows = 0
-        self.sequences = CachedSequences(self, executor)
+        self.sequences = CachedSequences(self, executor, executor.slots)
         self.pace = Pace()
 
     @property
@@ -273,7 +273,9 @@ def load_model(
         runner = yield from _scaled(choice.load(program, file), WEIGHTS_FROM, 1.0)
         token_bytes = weight_bytes(program.record(1, 1))
         page_bytes = program.page_words * WORD
-        identity = ModelIdentity(_name_of(path), file.size, file.digest_without_data(), page_bytes)
+        state_bytes = program.state_words * WORD
+        digest = file.digest_without_data()
+        identity = ModelIdentity(_name_of(path), file.size, digest, page_bytes, state_bytes)
         pooling = pooling_of(file.metadata)
     chunk = program.max_rows if program.is_encoder else min(chunk, runner.rows_a_run)
     return Model(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from llm.errors import DeviceMemoryError
+from llm.generate.pool import Pool
 
 LEAST_GROWTH = 16  # pages
 
@@ -25,42 +26,14 @@ class Cache(Protocol):
     def write_page(self, page: int, data: bytes) -> None: ...
 
 
-class PagePool:
+class PagePool(Pool):
     def __init__(self, cache: Cache) -> None:
+        super().__init__(cache.pages)
         self._cache = cache
-        self._users: list[int] = []  # of each page
-        self._free: list[int] = []
-        self._take_note_of_new_pages()
-
-    @property
-    def used(self) -> int:
-        """Pages that some sequence has."""
-        return len(self._users) - len(self._free)
-
-    def take(self) -> int:
-        """A page for one sequence; there may have to be more. DeviceMemoryError."""
-        if not self._free:
-            self._grow()
-        page = self._free.pop()
-        self._users[page] = 1
-        return page
 
     def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
         """Says which pages a sequence has, from its page `first` on."""
         self._cache.place(sequence, pages, first)
-
-    def share(self, page: int) -> None:
-        """For one sequence more."""
-        self._users[page] += 1
-
-    def is_shared(self, page: int) -> bool:
-        return self._users[page] > 1
-
-    def release(self, page: int) -> None:
-        """By one of its sequences."""
-        self._users[page] -= 1
-        if self._users[page] == 0:
-            self._free.append(page)
 
     def copy(self, page: int) -> int:
         """A page of one's own with the same cells. DeviceMemoryError."""
@@ -78,14 +51,9 @@ class PagePool:
 
     def _grow(self) -> None:
         """By half, or by little where that is too much."""
-        count = len(self._users)
+        count = self._cache.pages
         try:
             self._cache.grow(count + max(LEAST_GROWTH, count // 2))
         except DeviceMemoryError:
             self._cache.grow(count + LEAST_GROWTH)
-        self._take_note_of_new_pages()
-
-    def _take_note_of_new_pages(self) -> None:
-        start, end = len(self._users), self._cache.pages
-        self._users += [0] * (end - start)
-        self._free += reversed(range(start, end))  # the first of them are taken first
+        self._add(self._cache.pages)

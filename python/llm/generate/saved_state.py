@@ -6,10 +6,11 @@ All numbers are little-endian:
     u32       version
     u32       bytes of the header, and
     u32       their CRC-32
-    u64       bytes of all pages
+    u64       bytes of all pages and states
     header    JSON in UTF-8: `messages`, `system_prompt`, `cache` (null: there are no pages)
     pages     of the key/value cache, one after the other
-    u32       the CRC-32 of the pages
+    states    recurrent ones, one after the other
+    u32       the CRC-32 of the pages and states
 
 So the conversation can be trusted before a page is read, and a damaged page costs no conversation.
 Files are written beside their place and moved there when they are whole.
@@ -46,6 +47,7 @@ class ModelIdentity:
     file_bytes: int
     digest: str  # of the file but the weights
     page_bytes: int  # of its cache
+    state_bytes: int = 0  # of its recurrent state
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class SavedCache:
     model: ModelIdentity
     ids: Sequence[int]
     pages: int
+    states: Sequence[int] = ()  # after how many tokens each was
+
+    @property
+    def nbytes(self) -> int:
+        return self.pages * self.model.page_bytes + len(self.states) * self.model.state_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +72,33 @@ class SavedState:
 
 
 def writing(
-    path: str, state: SavedState, pages: Iterable[bytes] = ()
+    path: str, state: SavedState, parts: Iterable[bytes] = ()
 ) -> Generator[None, None, None]:
-    """Writes a file, a page a step. Before it is over nothing has changed at `path`.
+    """Writes a file, a page or a state a step. Before it is over nothing has changed at `path`.
 
     Closing it early leaves nothing behind. Raises StateFileError.
     """
     header = json.dumps(asdict(state)).encode()
     if len(header) > MAX_HEADER:
         raise StateFileError(path, "header", f"would be {len(header):,} bytes of {MAX_HEADER:,}")
-    cache = state.cache
-    page_bytes = 0 if cache is None else cache.pages * cache.model.page_bytes
-    prefix = PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header), page_bytes)
-    part = f"{path}.{os.getpid()}-{next(_numbers)}.part"
+    size = 0 if state.cache is None else state.cache.nbytes
+    prefix = PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header), size)
+    unfinished = f"{path}.{os.getpid()}-{next(_numbers)}.part"
     check = 0
     try:
-        with open(part, "wb") as file:
+        with open(unfinished, "wb") as file:
             file.write(prefix + header)
-            for page in pages:
-                file.write(page)
-                check = zlib.crc32(page, check)
+            for part in parts:
+                file.write(part)
+                check = zlib.crc32(part, check)
                 yield
             file.write(CHECK.pack(check))
-        os.replace(part, path)
+        os.replace(unfinished, path)
     except (OSError, ValueError) as problem:
         raise StateFileError(path, "file", f"cannot be written: {_reason(problem)}") from None
     finally:
         with suppress(OSError, ValueError):
-            os.remove(part)
+            os.remove(unfinished)
 
 
 def write_state(path: str, state: SavedState) -> None:
@@ -103,9 +109,10 @@ def write_state(path: str, state: SavedState) -> None:
 
 @contextmanager
 def open_state(path: str) -> Iterator[tuple[SavedState, Iterator[bytes]]]:
-    """What a file says, and its pages, which are checked after the last: none may be used before.
+    """What a file says, and its pages and states, which are checked after the last: none may be
+    used before.
 
-    Raises StateFileError, as do the pages.
+    Raises StateFileError, as do the pages and states.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -115,18 +122,18 @@ def open_state(path: str) -> Iterator[tuple[SavedState, Iterator[bytes]]]:
         raise StateFileError(path, "file", f"cannot be opened: {_reason(problem)}") from None
     with file:
         state = _read_header(path, file)
-        yield state, _read_pages(path, file, state.cache)
+        yield state, _read_parts(path, file, state.cache)
 
 
 def _read_header(path: str, file: BinaryIO) -> SavedState:
     size = os.fstat(file.fileno()).st_size
     prefix = _read(path, file, "file", PREFIX.size)
-    magic, version, header_bytes, header_check, page_bytes = PREFIX.unpack(prefix)
+    magic, version, header_bytes, header_check, part_bytes = PREFIX.unpack(prefix)
     if magic != MAGIC:
         raise StateFileError(path, "file", f"begins with {magic!r}, not with {MAGIC!r}")
     if version != VERSION:
         raise StateFileError(path, "version", f"is {version:,}; this build reads {VERSION}")
-    needed = PREFIX.size + header_bytes + page_bytes + CHECK.size
+    needed = PREFIX.size + header_bytes + part_bytes + CHECK.size
     if needed != size:
         raise StateFileError(
             path, "file", f"has {size:,} bytes and should have {needed:,}; it is damaged"
@@ -142,18 +149,22 @@ def _read_header(path: str, file: BinaryIO) -> SavedState:
     except (ValueError, RecursionError):
         raise StateFileError(path, "header", "is not JSON") from None
     state = _state_of(path, _checked(path, "header", found, dict))
-    claimed = 0 if state.cache is None else state.cache.pages * state.cache.model.page_bytes
-    if claimed != page_bytes:
+    claimed = 0 if state.cache is None else state.cache.nbytes
+    if claimed != part_bytes:
         raise StateFileError(
-            path, "cache", f"has {page_bytes:,} bytes of pages and should have {claimed:,}"
+            path, "cache", f"has {part_bytes:,} bytes of pages and should have {claimed:,}"
         )
     return state
 
 
-def _read_pages(path: str, file: BinaryIO, cache: SavedCache | None) -> Iterator[bytes]:
+def _read_parts(path: str, file: BinaryIO, cache: SavedCache | None) -> Iterator[bytes]:
     check = 0
-    for page in range(0 if cache is None else cache.pages):
-        data = _read(path, file, f"page {page}", cache.model.page_bytes if cache else 0)
+    sizes: list[tuple[str, int]] = []
+    if cache is not None:
+        sizes += [(f"page {page}", cache.model.page_bytes) for page in range(cache.pages)]
+        sizes += [(f"the state after {at} tokens", cache.model.state_bytes) for at in cache.states]
+    for field, size in sizes:
+        data = _read(path, file, field, size)
         check = zlib.crc32(data, check)
         yield data
     (wanted,) = CHECK.unpack(_read(path, file, "checksum of the pages", CHECK.size))
@@ -197,14 +208,20 @@ def _cache_of(path: str, cache: Mapping[str, object]) -> SavedCache:
         _checked(path, f"cache.model.{key}", model.get(key), int)
         for key in ("file_bytes", "page_bytes")
     )
-    ids = _checked(path, "cache.ids", cache.get("ids"), list)
-    for place, token in enumerate(ids):
-        _checked(path, f"cache.ids[{place}]", token, int)
+    state_bytes = _checked(path, "cache.model.state_bytes", model.get("state_bytes", 0), int)
     return SavedCache(
-        ModelIdentity(name, file_bytes, digest, page_bytes),
-        ids,
+        ModelIdentity(name, file_bytes, digest, page_bytes, state_bytes),
+        _numbers_of(path, "cache.ids", cache.get("ids")),
         _checked(path, "cache.pages", cache.get("pages"), int),
+        _numbers_of(path, "cache.states", cache.get("states", [])),
     )
+
+
+def _numbers_of(path: str, field: str, value: object) -> list[int]:
+    found = _checked(path, field, value, list)
+    for place, number in enumerate(found):
+        _checked(path, f"{field}[{place}]", number, int)
+    return found
 
 
 def _checked(path: str, field: str, value: object, kind: type[Value]) -> Value:

@@ -5,18 +5,23 @@ from typing import TYPE_CHECKING
 
 from llm.errors import DeviceMemoryError, RequestError
 from llm.generate.pages import Cache, PagePool
+from llm.generate.sequence_state import STRIDE, TAIL, SequenceState
+from llm.generate.state_pool import StatePool
 from llm.gpu.operations import PAGE_CELLS
-from llm.gpu.program import MAX_SEQUENCES
+from llm.gpu.program import MAX_SEQUENCES, StateSlots
 from llm.gpu.sampler import Sampler
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
+
+SAVED_STATES = 2  # how it is, and how it was before the latest answer
 
 
 class CachedSequence:
     """The ids whose keys and values are there, from position 0; every forward is done here.
 
     Pages that two sequences have in common are copied by the one that is first to write there.
+    Recurrent state, where the model has some, is brought to the last of the ids by the next run.
     """
 
     def __init__(self, model: "Model", number: int, others: "CachedSequences") -> None:
@@ -26,6 +31,9 @@ class CachedSequence:
         self.ids: list[int] = []
         self._others = others
         self._pages: list[int] = []
+        self._state: SequenceState | None = None  # where the model has some
+        if others.states is not None:
+            self._state = SequenceState(number, others.states, lambda: others.take_slot(self))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -43,42 +51,75 @@ class CachedSequence:
         self._truncate(count)
 
     def keep_common(self, prompt: Sequence[int]) -> int:
-        """Keeps the longest beginning that this or another sequence knows, and gives its length.
+        """Keeps the longest beginning that this or another sequence can go on from, and gives its
+        length.
 
         The prompt's last token is never taken as known: logits belong to the latest forward alone,
         and the first token must be drawn from this prompt's.
         """
         self._others.note_use(self)
         beginning = prompt[:-1]
-        known = common(self.ids, beginning)
-        other = max(self._others, key=lambda each: common(each.ids, beginning))
-        shared = common(other.ids, beginning)
-        if shared > known and self._adopt(other, shared):
+        other = max(self._others, key=lambda each: each._known(beginning))
+        shared = other._known(beginning)
+        if shared > self._known(beginning) and self._adopt(other, shared):
             return shared
+        known = self._known(beginning)
         self._truncate(known)
+        if self._state is not None:
+            self._state.return_to(known)
+            self._state.note(known, len(prompt))
         return known
+
+    def chunk_end(self, prompt_length: int, most: int) -> int:
+        """Where the next chunk of a prompt ends, of `most` tokens or fewer.
+
+        Recurrent state is looked at between two chunks, and must be there where it will be of use.
+        """
+        known = len(self)
+        if self._state is None:
+            return min(known + most, prompt_length)
+        mark = prompt_length - TAIL
+        return min(known + min(most, STRIDE), mark if known < mark else prompt_length)
 
     def decode(self, token: int, count: int, sampler: Sampler, stops: Collection[int]) -> list[int]:
         """The next `count` tokens after `token`, which follows those known; see Model.decode."""
-        self.reserve(count)
+        self.begin(count, is_ahead=count > 1)
         try:
             found = self.model.decode(token, len(self), count, sampler, stops, self.number)
         except Exception:
             self.clear()
             raise
-        self.ids += [token, *found[:-1]]
+        self.end([token, *found[:-1]])
         return found
 
     def forward(self, ids: Sequence[int], *, want_logits: bool) -> None:
         """Runs `ids` after those known. When that fails nothing is known any more."""
-        self.reserve(len(ids))
+        self.begin(len(ids))
         outputs = [len(ids) - 1] if want_logits else []
         try:
             self.model.forward(ids, len(self), outputs, self.number)
         except Exception:
             self.clear()
             raise
+        self.end(ids)
+
+    def begin(self, count: int, *, is_ahead: bool = False) -> None:
+        """Makes sure that so many more tokens can run, of which some that come `is_ahead` may turn
+        out to be unwanted. DeviceMemoryError.
+
+        Until end() nothing but what was known before counts on what is there.
+        """
+        if self._state is not None:
+            if not self._state.is_at(len(self)):
+                self._run_again()
+            self._state.begin(len(self), is_ahead=is_ahead)
+        self.reserve(count)
+
+    def end(self, ids: Sequence[int], unwanted: int = 0) -> None:
+        """These have run, and so many more that are not to be known."""
         self.ids.extend(ids)
+        if self._state is not None and not unwanted:
+            self._state.end(len(self))
 
     def reserve(self, count: int) -> None:
         """Makes sure of pages for so many more tokens, which no other has. DeviceMemoryError."""
@@ -96,34 +137,50 @@ class CachedSequence:
             if len(self._pages) > before:
                 pool.place(self.number, self._pages[before:], before)
 
+    def state_positions(self) -> list[int]:
+        """After how many tokens the states are that snapshot() gives; none where there are none."""
+        if self._state is None:
+            return []
+        self._state.take_snapshot(len(self))
+        return [each.position for each in self._state.last_snapshots(SAVED_STATES)]
+
     def snapshot(self) -> Generator[bytes, None, None]:
-        """The pages of what is known when it begins, as bytes, one after the other.
+        """The pages of what is known when it begins, as bytes, one after the other; then states.
 
         They are kept until it ends or is closed, whatever becomes of the sequence.
         """
-        pool = self._others.pool
         pages = self._pages[: -(-len(self) // PAGE_CELLS)]
-        for page in pages:
-            pool.share(page)
+        kept: list[tuple[PagePool | StatePool, int]] = [(self._others.pool, page) for page in pages]
+        if self._state is not None and self._others.states is not None:
+            states = self._state.last_snapshots(SAVED_STATES)
+            kept += [(self._others.states, each.slot) for each in states]
+        for pool, part in kept:
+            pool.share(part)
         try:
-            for page in pages:
-                yield pool.read(page)
+            for pool, part in kept:
+                yield pool.read(part)
         finally:
-            for page in pages:
-                pool.release(page)
+            for pool, part in kept:
+                pool.release(part)
 
-    def restore(self, ids: Sequence[int], pages: Iterable[bytes]) -> Generator[None, None, None]:
-        """Begins with what was a snapshot of `ids`, a page a step.
+    def restore(
+        self, ids: Sequence[int], parts: Iterable[bytes], states: Sequence[int]
+    ) -> Generator[None, None, None]:
+        """Begins with what was a snapshot of `ids`, and its states, a page or a state a step.
 
         Before the last nothing is known, and also where it fails or is closed. DeviceMemoryError.
         """
         pool = self._others.pool
         self.clear()
         self.is_busy = True
+        pages = -(-len(ids) // PAGE_CELLS)
         try:
-            for data in pages:
-                self._pages.append(self._others.take_page(self, pool.take))
-                pool.write(self._pages[-1], data)
+            for number, data in enumerate(parts):
+                if number < pages:
+                    self._pages.append(self._others.take_page(self, pool.take))
+                    pool.write(self._pages[-1], data)
+                elif self._state is not None:
+                    self._state.restore(states[number - pages], data)
                 yield
             pool.place(self.number, self._pages)
             self.ids = list(ids)
@@ -134,25 +191,51 @@ class CachedSequence:
     def _adopt(self, other: "CachedSequence", count: int) -> bool:
         """Begins with the first tokens of another; False where there is no memory for a copy."""
         pool, whole = self._others.pool, count // PAGE_CELLS
-        pages = other._pages[: whole + 1]
-        for page in pages[:whole]:
+        ids, pages = other.ids[:count], other._pages[: whole + 1]
+        shared = pages[:whole]
+        for page in shared:
             pool.share(page)
-        if count % PAGE_CELLS:  # both will write there
-            try:
-                pages[whole] = pool.copy(pages[whole])
-            except DeviceMemoryError:
-                for page in pages[:whole]:
-                    pool.release(page)
-                return False
-        else:
-            del pages[whole:]
-        self._truncate(0)
-        self.ids, self._pages = other.ids[:count], pages
-        pool.place(self.number, pages)
+        try:
+            if count % PAGE_CELLS:  # both will write there
+                shared.append(pool.copy(pages[whole]))
+            if self._state is not None and other._state is not None:
+                self._state.adopt(other._state, count)
+        except DeviceMemoryError:
+            for page in shared:
+                pool.release(page)
+            return False
+        self._release_pages(0)
+        self.ids, self._pages = ids, shared
+        pool.place(self.number, shared)
         return True
+
+    def _known(self, prompt: Sequence[int]) -> int:
+        """How many of a prompt's tokens it can go on from."""
+        count = common(self.ids, prompt)
+        return count if self._state is None else self._state.known(count)
+
+    def _run_again(self) -> None:
+        """Brings the state to where the ids are. DeviceMemoryError."""
+        assert self._state is not None
+        ids = self.ids[:]
+        known = self._state.known(len(ids))
+        self._truncate(known)
+        self._state.return_to(known)
+        size = self.model.chunk_size
+        for start in range(known, len(ids), size):
+            self.forward(ids[start : start + size], want_logits=False)
 
     def _truncate(self, count: int) -> None:
         del self.ids[count:]
+        if self._state is not None:
+            if count:
+                self._state.forget_after(count)
+            else:
+                self._state.clear()
+        self._release_pages(count)
+
+    def _release_pages(self, count: int) -> None:
+        """All but those of the first `count` tokens."""
         needed = -(-count // PAGE_CELLS)
         for page in self._pages[needed:]:
             self._others.pool.release(page)
@@ -162,9 +245,10 @@ class CachedSequence:
 class CachedSequences:
     """All of a model's, in the order in which they were used: the latest last."""
 
-    def __init__(self, model: "Model", cache: Cache) -> None:
+    def __init__(self, model: "Model", cache: Cache, slots: StateSlots | None) -> None:
         self._model = model
         self.pool = PagePool(cache)
+        self.states = None if slots is None else StatePool(slots, model.identity.state_bytes)
         self._open: list[CachedSequence] = []
 
     def __iter__(self) -> Iterator[CachedSequence]:
@@ -200,6 +284,17 @@ class CachedSequences:
                 if idle is None:
                     raise
                 idle.clear()
+
+    def take_slot(self, taker: CachedSequence) -> int:
+        """Where there is no memory for more, snapshots are forgotten, then idle sequences."""
+        assert self.states is not None
+        while True:
+            try:
+                return self.states.take()
+            except DeviceMemoryError:
+                states = [one._state for one in self._open if one._state is not None]
+                if not any(state.forget_snapshots() for state in states):
+                    return self.take_page(taker, self.states.take)
 
 
 def common(ids: Sequence[int], prompt: Sequence[int]) -> int:

@@ -36,6 +36,7 @@ class Program:
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
     record: Callable[[int, int], Tape]  # (rows, outputs) -> tape
+    state_words: int = 0  # 4-byte words of the recurrent state of a sequence, of all layers
 
     @property
     def is_encoder(self) -> bool:
@@ -69,6 +70,33 @@ class Candidates:
     logits: Floats  # (k,)
 
 
+class StateSlots(Protocol):
+    """Each holds the recurrent state of a sequence: as it is, or as it was at some token."""
+
+    @property
+    def count(self) -> int:
+        """That there is room for."""
+
+    def grow(self, count: int) -> None:
+        """Makes room for so many; what the others hold stays. DeviceMemoryError."""
+
+    def place(self, sequence: int, slot: int) -> None:
+        """Says in which slot runs find the state of a sequence, and leave it.
+
+        Sequence 0 has slot 0, until something else is said. What a slot holds does not matter to a
+        run that begins at position 0.
+        """
+
+    def copy(self, source: int, target: int) -> None:
+        """What a slot holds becomes that of another, too. DeviceMemoryError."""
+
+    def read(self, slot: int) -> bytes:
+        """Its float32 state of all layers: the same bytes on every executor."""
+
+    def write(self, slot: int, data: bytes) -> None:
+        """What read() gave, also of another process, is there from now on."""
+
+
 class Executor(Protocol):
     """Runs a program's tapes. Belongs to the thread that made it."""
 
@@ -78,6 +106,10 @@ class Executor(Protocol):
     submit_seconds: float  # that decode() may keep a device busy at a time; may be changed
     runs_ahead: int  # that decode_rows() makes at once, within `submit_seconds`
     rows_a_run: int  # tokens that run() takes without keeping a device busy for too long
+
+    @property
+    def slots(self) -> StateSlots | None:
+        """Of recurrent state; None where the model has none."""
 
     @property
     def memory_bytes(self) -> int:

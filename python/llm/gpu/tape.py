@@ -15,9 +15,14 @@ from llm.gpu.operations import (
     Attend,
     CacheSlab,
     CacheStore,
+    Convolve,
     Count,
+    DeltaRule,
     Embed,
+    GatedNorm,
     GatedUnit,
+    HeadMapping,
+    L2Norm,
     LayerNorm,
     MatMul,
     Operation,
@@ -26,6 +31,8 @@ from llm.gpu.operations import (
     Rotate,
     ScaleLogits,
     SelectRows,
+    SliceHeads,
+    StateSlab,
     Temperature,
     Tensor,
     Weight,
@@ -172,6 +179,61 @@ class Tape:
 
     def activate(self, x: Tensor, activation: Activation) -> None:
         self.operations.append(Activate(x, activation))
+
+    def convolve(
+        self, weight: Weight, x: Tensor, y: Tensor, state: StateSlab, *, is_gated: bool = False
+    ) -> None:
+        _same("convolve channels", weight.rows, y.width)
+        _same("convolve input width", y.width * (3 if is_gated else 1), x.width)
+        _same("convolve state", (weight.columns - 1) * weight.rows, state.floats)
+        self.operations.append(Convolve(weight, x, y, state, is_gated))
+
+    def delta_rule(
+        self,
+        qkv: Tensor,
+        alpha: Tensor,
+        beta: Tensor,
+        y: Tensor,
+        state: StateSlab,
+        *,
+        decay: Weight,
+        bias: Weight,
+        key_heads: int,
+        heads: int,
+        mapping: HeadMapping,
+    ) -> None:
+        for what, width in (
+            ("alpha", alpha.width),
+            ("beta", beta.width),
+            ("decay", decay.columns),
+            ("bias", bias.columns),
+        ):
+            _same(f"delta_rule {what}", width, heads)
+        _same("delta_rule input width", qkv.width * heads, y.width * (2 * key_heads + heads))
+        _same("delta_rule state", state.floats * heads, y.width * y.width)
+        if heads % key_heads:
+            raise ValueError(f"{heads} value heads do not share {key_heads} key heads evenly")
+        self.operations.append(
+            DeltaRule(qkv, alpha, beta, decay, bias, y, state, key_heads, heads, mapping)
+        )
+
+    def l2_norm(self, x: Tensor, *, heads: int, head_size: int, eps: float) -> None:
+        if heads * head_size > x.width:
+            raise ValueError(f"l2_norm: {heads} heads of {head_size}, width {x.width}")
+        self.operations.append(L2Norm(x, heads, head_size, eps))
+
+    def gated_norm(
+        self, weight: Weight, x: Tensor, gate: Tensor, y: Tensor, *, heads: int, eps: float
+    ) -> None:
+        _same("gated_norm width", weight.columns * heads, x.width)
+        _same("gated_norm gate width", gate.width, x.width)
+        _same("gated_norm output width", y.width, x.width)
+        self.operations.append(GatedNorm(weight, x, gate, y, heads, eps))
+
+    def slice_heads(self, x: Tensor, y: Tensor, *, heads: int, first: int) -> None:
+        if x.width % heads or y.width % heads or first * heads + y.width > x.width:
+            raise ValueError(f"slice_heads: {y.width} from {first} of {x.width}, {heads} heads")
+        self.operations.append(SliceHeads(x, y, heads, first))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

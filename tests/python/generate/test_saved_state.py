@@ -24,18 +24,18 @@ from llm.generate.saved_state import (
     writing,
 )
 
-PAGES = [bytes(range(20)), bytes(20), b"\xff" * 20]
+PARTS = [bytes(range(20)), bytes(20), b"\xff" * 20, b"states ", b"are two"]
 STATE = SavedState(
     [
         {"role": "user", "content": "Grüß dich, 🦊 \ud83e\0"},
         {"role": "assistant", "content": ""},
     ],
     "Be brief.",
-    SavedCache(ModelIdentity("m.gguf", 123, "abc", 20), [1, 2, 262143], 3),
+    SavedCache(ModelIdentity("m.gguf", 123, "abc", 20, 7), [1, 2, 262143], 3, [2, 3]),
 )
 
 
-def write(path: Path, state: SavedState = STATE, pages: list[bytes] = PAGES) -> Path:
+def write(path: Path, state: SavedState = STATE, pages: list[bytes] = PARTS) -> Path:
     for _ in writing(str(path), state, pages):
         pass
     return path
@@ -73,7 +73,7 @@ def header_of(path: Path) -> dict[str, Any]:
 
 
 def test_what_is_read_is_what_was_written(saved: Path) -> None:
-    assert read(saved) == (STATE, PAGES)
+    assert read(saved) == (STATE, PARTS)
 
 
 def test_a_conversation_without_a_cache(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_conversation_without_a_cache(tmp_path: Path) -> None:
 
 def test_a_file_changes_when_the_new_one_is_whole(saved: Path) -> None:
     other = SavedState([], "Another.", STATE.cache)
-    steps = writing(str(saved), other, PAGES)
+    steps = writing(str(saved), other, PARTS)
     next(steps)
-    assert read(saved) == (STATE, PAGES)
+    assert read(saved) == (STATE, PARTS)
     assert len(os.listdir(saved.parent)) == 2
     steps.close()
     assert os.listdir(saved.parent) == [saved.name], "nothing is left behind"
@@ -99,13 +99,13 @@ def test_a_file_changes_when_the_new_one_is_whole(saved: Path) -> None:
 
 def test_pages_that_fail_leave_the_file_as_it_was(saved: Path) -> None:
     def broken() -> Any:
-        yield PAGES[0]
+        yield PARTS[0]
         raise RuntimeError("the device is lost")
 
     with pytest.raises(RuntimeError, match="is lost"):
         for _ in writing(str(saved), STATE, broken()):
             pass
-    assert read(saved) == (STATE, PAGES)
+    assert read(saved) == (STATE, PARTS)
     assert os.listdir(saved.parent) == [saved.name]
 
 
@@ -139,7 +139,7 @@ def test_no_length_but_the_whole_passes(saved: Path) -> None:
 
 def test_no_changed_byte_passes(saved: Path) -> None:
     data = saved.read_bytes()
-    start_of_pages = len(data) - CHECK.size - sum(map(len, PAGES))
+    start_of_pages = len(data) - CHECK.size - sum(map(len, PARTS))
     for place in range(len(data)):
         for flip in (0x01, 0x80):
             changed = bytearray(data)
@@ -186,9 +186,9 @@ CHANGES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda header: header["cache"].update(ids=[0, -1]), r"cache.ids\[1\]: is -1"),
     (lambda header: header["cache"].update(ids=[True]), r"cache.ids\[0\]: is True"),
     (lambda header: header["cache"].update(ids=[1.5]), r"cache.ids\[0\]: is 1.5"),
-    (lambda header: header["cache"].update(pages=2), "has 60 bytes of pages and should have 40"),
+    (lambda header: header["cache"].update(pages=2), "has 74 bytes of pages and should have 54"),
     (lambda header: header["cache"].update(pages=-3), "cache.pages: is -3"),
-    (lambda header: header.update(cache=None), "has 60 bytes of pages and should have 0"),
+    (lambda header: header.update(cache=None), "has 74 bytes of pages and should have 0"),
 ]
 
 
@@ -198,7 +198,7 @@ def test_headers_that_say_something_else(
 ) -> None:
     header = header_of(saved)
     change(header)
-    saved.write_bytes(forged(header, b"".join(PAGES)))
+    saved.write_bytes(forged(header, b"".join(PARTS)))
     with pytest.raises(StateFileError, match=named):
         read(saved)
 

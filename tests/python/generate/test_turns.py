@@ -225,9 +225,12 @@ def test_runs_that_follow_each_other_change_nothing(runs_ahead: int) -> None:
     assert sorted(said(runs_ahead=runs_ahead)) == sorted(said())
 
 
-def test_an_end_within_runs_that_follow_each_other() -> None:
+@pytest.mark.parametrize("is_recurrent", [False, True], ids=["", "recurrent"])
+def test_an_end_within_runs_that_follow_each_other(is_recurrent: bool) -> None:
     """What is made beyond it harms nobody: the next answer goes on as it would have."""
-    first, second = (Table(FakeModel(runs_ahead=ahead), 2) for ahead in (1, 8))
+    first, second = (
+        Table(FakeModel(runs_ahead=ahead, is_recurrent=is_recurrent), 2) for ahead in (1, 8)
+    )
     for table in (first, second):
         table.model._next_scores = ends_after(6, table.model)  # type: ignore[method-assign]
         for _ in range(2):

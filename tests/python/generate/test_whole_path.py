@@ -6,44 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.manual_worker import ManualWorker
+from support.talk import GREEDY, Talk
 from support.tiny_encoders import bert
 from support.tiny_gemma import CONTEXT, WIDTH, write_tiny_gemma
 
-from llm.generate.client import Client, new_request_id
-from llm.generate.events import Ended, Event, StateLoaded
-from llm.generate.model import load_model
-from llm.generate.request import AnswerOptions, Asked, LoadSpec, SamplingParams
+from llm.generate.events import StateLoaded
+from llm.generate.request import LoadSpec, SamplingParams
 
-GREEDY = SamplingParams(temperature=0.0)
 HOT = SamplingParams(temperature=1.2, top_k=0, top_p=1.0, min_p=0.0, seed=11)
-
-
-class Talk:
-    """A client whose worker is run by hand."""
-
-    def __init__(self) -> None:
-        self.worker = ManualWorker(load_model)
-        self.client = Client(lambda: self.worker)
-
-    def complete(
-        self, path: Path, prompt: str, sampling: SamplingParams = GREEDY, max_tokens: int = 8
-    ) -> tuple[Ended, list[int]]:
-        spec = LoadSpec(str(path), "reference", CONTEXT)
-        options = AnswerOptions(sampling, max_tokens)
-        self.client.ask(Asked(new_request_id(), None, prompt, spec, options))
-        return self._finish()
-
-    def ask(self, path: Path, text: str) -> tuple[Ended, list[int]]:
-        spec = LoadSpec(str(path), "reference", CONTEXT)
-        self.client.ask(Asked(new_request_id(), text, "", spec, AnswerOptions(GREEDY, 8)))
-        return self._finish()
-
-    def _finish(self) -> tuple[Ended, list[int]]:
-        self.worker.run()
-        events: list[Event] = list(self.client.poll())
-        [ended] = [event for event in events if isinstance(event, Ended)]
-        return ended, list(self.client.token_ids)
 
 
 @pytest.fixture(scope="module")

@@ -31,3 +31,4 @@ class Dispatch:
     shard: int  # weight buffer that it reads
     reads: tuple[Region, ...]
     writes: tuple[Region, ...]
+    has_slots: bool = False  # bound in place of the key/value cache

@@ -20,7 +20,6 @@ from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import usable_tiles
 from llm.gpu.device.memory import require_ram
-from llm.gpu.device.paged_cache import PagedCache
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import upload_weights
@@ -31,9 +30,11 @@ from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering import Lowering, lower_draw, lower_picks, mask_words, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import Addresses, ProductLowering, product_scratch_floats
+from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.dispatch.pace import find_rows
 from llm.gpu.dispatch.requirements import check_weights
 from llm.gpu.dispatch.search import TokenSearch, drawn_tokens, one_row
+from llm.gpu.dispatch.sequence_memory import SequenceMemory
 from llm.gpu.dispatch.state_words import fill_state
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
@@ -63,7 +64,7 @@ FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
 
-class DispatchExecutor:
+class DispatchExecutor(SequenceMemory):
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "dispatch"
@@ -72,6 +73,7 @@ class DispatchExecutor:
 
     def __init__(self, program: Program, device: RenderingDevice, extra_scratch: int = 0) -> None:
         """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""
+        super().__init__(program, device)
         constants = [Weight(name, F32, *value.shape) for name, value in program.constants.items()]
         self._program = program
         self._device = device
@@ -93,7 +95,6 @@ class DispatchExecutor:
         end = self._product_scratch.start + self._product_scratch.size
         masked_rows = min(program.max_outputs, ROWS_APART)
         masks = Scratch(end, masked_rows * mask_words(program.vocabulary))
-        self._paged = PagedCache(device, program.page_words, program.context)
         sizes = {
             "the activations": (masks.start + masks.size) * WORD,
             "the state": state.STATE_WORDS * WORD,
@@ -110,7 +111,7 @@ class DispatchExecutor:
         try:
             for what, size in sizes.items():
                 self._buffers.append(device.buffer(size, what, addressed=True))
-            self._paged.allocate()
+            self._allocate_memory()
         except BaseException:
             self.close()
             raise
@@ -119,7 +120,7 @@ class DispatchExecutor:
         self._search = TokenSearch(device, self._state, self._scratch, adjuster, self._table)
         self._buckets = LANE_BUCKETS if plain.has_lanes else ROW_BUCKETS
         self._lowering = self._make_lowering()
-        self._sets: list[Any] = []
+        self._sets: dict[tuple[int, bool], Any] = {}  # by weight buffer, and whether with slots
         self._shared_shader: Any = None
         self._tables: dict[tuple[str, int, int], Any] = {}
         self._tapes: dict[tuple[int, int], Tape] = {}
@@ -141,10 +142,9 @@ class DispatchExecutor:
                 device, executor._shards, executor._layout, program, file
             ):
                 yield fraction * LOADED
-            executor._paged.clear()
+            executor._clear_memory()
             yield from executor._finish_kernels()
             executor._shared_shader = device.shader(names[-1])
-            executor._make_sets()
             if not device.is_cpu:
                 executor.rows_a_run = find_rows(
                     lambda rows: DispatchExecutor.run(executor, Batch([0] * rows, range(rows), [])),
@@ -157,30 +157,7 @@ class DispatchExecutor:
 
     @property
     def memory_bytes(self) -> int:
-        return self._fixed_bytes + self._paged.nbytes
-
-    @property
-    def pages(self) -> int:
-        return self._paged.pages
-
-    def grow(self, pages: int) -> None:
-        self._paged.grow(pages)  # where that is refused, all stays as it was
-        self._lowering = self._make_lowering()  # the cache is somewhere else
-        self._tables = {}
-        self._sets = []
-        self._make_sets()
-
-    def copy_page(self, source: int, target: int) -> None:
-        self._paged.copy_page(source, target)
-
-    def read_page(self, page: int) -> bytes:
-        return self._paged.read_page(page)
-
-    def write_page(self, page: int, data: bytes) -> None:
-        self._paged.write_page(page, data)
-
-    def place(self, sequence: int, pages: Sequence[int], first: int = 0) -> None:
-        self._paged.place(sequence, pages, first)
+        return self._fixed_bytes + self._memory_bytes
 
     def run(self, batch: Batch) -> None:
         rows, outputs = self._recorded_for(batch)
@@ -261,7 +238,7 @@ class DispatchExecutor:
     def close(self) -> None:
         self._tables = {}
         if self._buffers:
-            self._paged.free()
+            self._free_memory()
             self._device.free(*self._buffers)  # and with them their uniform sets
             self._buffers = []
             self._device.finish()  # the memory returns only now
@@ -303,7 +280,9 @@ class DispatchExecutor:
             addresses=addresses,
         )
         attention = AttendLowering(self._scratch, self._attend_device, addresses)
-        return Lowering(self._layout, products, attention)
+        quads = self._paged.table_quads
+        recurrent = RecurrentLowering(self._layout, quads, is_cpu=is_cpu)
+        return Lowering(self._layout, products, attention, recurrent)
 
     def _finish_kernels(self) -> Generator[float, None, None]:
         """Waits for each kernel."""
@@ -339,12 +318,22 @@ class DispatchExecutor:
             self._device.compile(name, expand(name))
         return names
 
-    def _make_sets(self) -> None:
-        """One uniform set a weight buffer; every kernel declares the same bindings."""
-        shader = self._shared_shader
-        for shard in self._shards:
-            buffers = [shard, shard, *[self._work] * 3, *[self._paged.buffer] * 2, self._state]
-            self._sets.append(self._device.uniform_set(buffers, shader))
+    def _set_of(self, number: int, has_slots: bool) -> Any:
+        """The uniform set of a weight buffer; every kernel declares the same bindings."""
+        found = self._sets.get((number, has_slots))
+        if found is None:
+            shard = self._shards[number]
+            memory = self.slots if has_slots and self.slots is not None else self._paged
+            buffers = [shard, shard, *[self._work] * 3, *[memory.buffer] * 2, self._state]
+            found = self._device.uniform_set(buffers, self._shared_shader)
+            self._sets[number, has_slots] = found
+        return found
+
+    def _bind_again(self, *, has_slots: bool) -> None:
+        if not has_slots:
+            self._lowering = self._make_lowering()  # the cache is somewhere else
+        self._tables = {}
+        self._sets = {key: kept for key, kept in self._sets.items() if key[1] != has_slots}
 
     def _recorded_for(self, batch: Batch) -> tuple[int, int]:
         """Rows and outputs of the tape that runs a batch."""
@@ -370,7 +359,7 @@ class DispatchExecutor:
         return [
             (
                 self._device.pipeline(dispatch.kernel, expand(dispatch.kernel)),
-                self._sets[dispatch.shard],
+                self._set_of(dispatch.shard, dispatch.has_slots),
                 dispatch.parameters,
                 dispatch.groups,
                 hazards.add(dispatch.reads, dispatch.writes),

@@ -14,6 +14,7 @@ from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.dispatch.lowering_products import ProductLowering
+from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     Activate,
@@ -26,6 +27,7 @@ from llm.gpu.operations import (
     LayerNorm,
     MatMul,
     Operation,
+    Recurrent,
     Region,
     RMSNorm,
     Rotate,
@@ -49,11 +51,16 @@ class Lowering:
     """
 
     def __init__(
-        self, layout: Layout, products: ProductLowering, attention: AttendLowering
+        self,
+        layout: Layout,
+        products: ProductLowering,
+        attention: AttendLowering,
+        recurrent: RecurrentLowering,
     ) -> None:
         self._layout = layout
         self._products = products
         self._attention = attention
+        self._recurrent = recurrent
 
     def lower(self, operations: Sequence[Operation], *, are_apart: bool = False) -> list[Dispatch]:
         """The dispatches of a whole tape, in order.
@@ -69,6 +76,8 @@ class Lowering:
                 lowered = self._products.absorb(op, operations[index + 1 :])
             if isinstance(op, Attend):
                 lowered = self._attention.lower(op, are_apart=are_apart)
+            if isinstance(op, Recurrent):
+                lowered = self._recurrent.lower(op, are_apart=are_apart)
             if lowered is None:
                 lowered = _LOWER[type(op)](self, op)
             dispatches += lowered if isinstance(lowered, list) else [lowered]

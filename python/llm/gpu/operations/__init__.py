@@ -20,8 +20,18 @@ from llm.gpu.operations.operands import (
     CacheSlab,
     Count,
     Region,
+    StateSlab,
     Tensor,
     Weight,
+)
+from llm.gpu.operations.recurrent import (
+    Convolve,
+    DeltaRule,
+    GatedNorm,
+    HeadMapping,
+    L2Norm,
+    Recurrent,
+    SliceHeads,
 )
 
 __all__ = [
@@ -34,18 +44,26 @@ __all__ = [
     "Attend",
     "CacheSlab",
     "CacheStore",
+    "Convolve",
     "Count",
+    "DeltaRule",
     "Embed",
+    "GatedNorm",
     "GatedUnit",
+    "HeadMapping",
+    "L2Norm",
     "LayerNorm",
     "MatMul",
     "Operation",
     "Pairing",
     "RMSNorm",
+    "Recurrent",
     "Region",
     "Rotate",
     "ScaleLogits",
     "SelectRows",
+    "SliceHeads",
+    "StateSlab",
     "Temperature",
     "Tensor",
     "Weight",
@@ -53,4 +71,4 @@ __all__ = [
 
 Norms = RMSNorm | LayerNorm
 Dense = Embed | Norms | MatMul | AddBias | GatedUnit | Activate | SelectRows | ScaleLogits
-Operation = Dense | AddPositions | Rotate | CacheStore | Attend
+Operation = Dense | AddPositions | Rotate | CacheStore | Attend | Recurrent

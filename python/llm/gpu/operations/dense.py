@@ -15,6 +15,7 @@ class Activation(IntEnum):
 
     GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
     SILU = 1  # g / (1 + exp(-g))
+    SIGMOID = 2  # 1 / (1 + exp(-g))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What operations read and write: activations, weights, cells of the cache.
+"""What operations read and write: activations, weights, cells of the cache, recurrent state.
 
 A row is one token of one sequence. All activations are float32.
 """
@@ -10,6 +10,7 @@ from llm.files.formats import BlockFormat
 
 FLOAT_BYTES = 4
 PAGE_CELLS = 64  # of the key/value cache; one for each token
+SLAB_ALIGNMENT = 4  # words: slots start at a quad
 
 
 class Count(IntEnum):
@@ -23,7 +24,7 @@ class Count(IntEnum):
 class Region:
     """A range of bytes of one buffer, for finding out which operations must wait for which."""
 
-    space: str  # "work", "cache" or "state"
+    space: str  # "work", "cache", "slots" or "state"
     start: int
     end: int
 
@@ -98,3 +99,27 @@ class CacheSlab:
             Region("cache", self.keys * 4, self.keys * 4 + size),
             Region("cache", self.values * 4, self.values * 4 + size),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StateSlab:
+    """What a slot has of one layer: `floats` float32, from word `start` of the slot on."""
+
+    start: int
+    floats: int
+
+    @classmethod
+    def after(cls, slabs: "list[StateSlab]", floats: int) -> "StateSlab":
+        """The next one of a slot that has these."""
+        return cls(slabs[-1].end if slabs else 0, floats)
+
+    @property
+    def end(self) -> int:
+        """The word after it, where another may start."""
+        return self.start + -(-self.floats // SLAB_ALIGNMENT) * SLAB_ALIGNMENT
+
+    @property
+    def region(self) -> Region:
+        """The same one in each slot."""
+        start = self.start * FLOAT_BYTES
+        return Region("slots", start, start + self.floats * FLOAT_BYTES)

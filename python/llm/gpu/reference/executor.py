@@ -20,11 +20,13 @@ from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.encoders import ENCODERS
+from llm.gpu.reference.recurrent import RECURRENT
+from llm.gpu.reference.slots import HostSlots
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ENCODERS, **ATTENTION}  # by operation
+RUN = {**DENSE, **ENCODERS, **ATTENTION, **RECURRENT}  # by operation
 
 
 class ReferenceExecutor(HostLogits):
@@ -35,7 +37,7 @@ class ReferenceExecutor(HostLogits):
 
     def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
         self._program = program
-        self._run = Workspace(weights, program.page_words)
+        self._run = Workspace(weights, program.page_words, program.state_words)
         self._tapes: dict[tuple[int, int], Tape] = {}
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
@@ -53,8 +55,9 @@ class ReferenceExecutor(HostLogits):
         for weight in program.weights:
             check_packable(file.path, weight.name, weight.format)
         total = sum(weight.rows * weight.columns for weight in program.weights)
+        pages = -(-program.context // PAGE_CELLS)
         require_ram(
-            total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
+            (total + pages * program.page_words + program.state_words) * 4,
             f"{file.path} on the reference executor, in float32,",
             "pick a smaller model or the dispatch executor",
         )
@@ -91,6 +94,10 @@ class ReferenceExecutor(HostLogits):
 
     def write_page(self, page: int, data: bytes) -> None:
         self._run.cache[page] = np.frombuffer(data, np.float16)
+
+    @property
+    def slots(self) -> HostSlots | None:
+        return self._run.slots if self._program.state_words else None
 
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)

@@ -5,23 +5,29 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, Tensor
+from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, StateSlab, Tensor
 from llm.gpu.program import Batch, Floats, Ids
+from llm.gpu.reference.slots import HostSlots
 
 
 class Workspace:
-    """Weights in float32, activations, and the cache in pages. `batch` is the run's."""
+    """Weights in float32, activations, the cache in pages, and recurrent state in slots.
 
-    def __init__(self, weights: dict[str, Floats], page_words: int) -> None:
+    `batch` is the run's.
+    """
+
+    def __init__(self, weights: dict[str, Floats], page_words: int, state_words: int) -> None:
         self.weights = weights  # by name, (M, K) each
         self.batch = Batch((), (), ())
         self.cache = np.zeros((0, page_words * 2), np.float16)  # (pages, halves)
+        self.slots = HostSlots(state_words)
         self._tables: dict[int, list[int]] = {}  # pages of each sequence
         self._work = np.zeros(0, np.float32)
 
     @property
     def memory_bytes(self) -> int:
-        return self.cache.nbytes + sum(weight.nbytes for weight in self.weights.values())
+        weights = sum(weight.nbytes for weight in self.weights.values())
+        return self.cache.nbytes + self.slots.nbytes + weights
 
     @property
     def pages(self) -> int:
@@ -43,6 +49,7 @@ class Workspace:
     def clear(self) -> None:
         self.weights.clear()
         self.cache = np.zeros((0, 0), np.float16)
+        self.slots = HostSlots(0)
         self._work = np.zeros(0, np.float32)
 
     def rows(self, count: Count) -> int:
@@ -61,6 +68,14 @@ class Workspace:
         values = self.cache[:, cache.values * 2 : cache.values * 2 + size]
         shape = (self.pages, PAGE_CELLS, cache.width)
         return keys.reshape(shape, copy=False), values.reshape(shape, copy=False)
+
+    def state(self, sequence: int, slab: StateSlab, row: int) -> Floats:
+        """What a sequence's slot has of a layer, (floats,), as its first row of the run finds it:
+        zeros where the row begins the sequence."""
+        found = self.slots.of(sequence)[slab.start : slab.start + slab.floats]
+        if self.batch.positions[row] == 0:
+            found[:] = 0.0
+        return found
 
     def places(self, sequence: int, cells: NDArray[np.int64]) -> tuple[Ids, Ids]:
         """The page of each cell of a sequence, and which cell of it that is."""

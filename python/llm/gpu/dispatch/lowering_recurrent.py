@@ -1,0 +1,136 @@
+"""Operations on recurrent state, and those around them -> dispatches."""
+
+from llm.gpu.device.placement import Layout
+from llm.gpu.dispatch.dispatches import Dispatch
+from llm.gpu.dispatch.launches import Groups, ceil_div, thread_groups
+from llm.gpu.kernels.variants import add_delta_rule, pack_params
+from llm.gpu.operations import (
+    Convolve,
+    DeltaRule,
+    GatedNorm,
+    L2Norm,
+    Recurrent,
+    SliceHeads,
+    Weight,
+)
+
+COLUMNS = 32  # of the state of a head, for a group
+CPU_COLUMNS = 8  # one vector
+
+
+class RecurrentLowering:
+    """See Lowering; tables of sequences have `table_quads` quads each."""
+
+    def __init__(self, layout: Layout, table_quads: int, *, is_cpu: bool) -> None:
+        self._layout = layout
+        self._table_quads = table_quads
+        self._columns = CPU_COLUMNS if is_cpu else COLUMNS
+
+    def lower(self, op: Recurrent, *, are_apart: bool) -> Dispatch:
+        """Rows that `are_apart` may be of several sequences."""
+        match op:
+            case Convolve():
+                return self._convolve(op)
+            case DeltaRule():
+                return self._delta_rule(op, op.y.rows if are_apart else 1)
+            case L2Norm():
+                return self._l2_norm(op)
+            case GatedNorm():
+                return self._gated_norm(op)
+            case SliceHeads():
+                return self._slice_heads(op)
+
+    def _convolve(self, op: Convolve) -> Dispatch:
+        return self._dispatch(
+            op,
+            "convolve",
+            thread_groups("convolve", op.y.width, op.y.rows),
+            op.weight,
+            has_slots=True,
+            weight=self._words(op.weight),
+            taps=op.weight.columns,
+            x=op.x.offset,
+            y=op.y.offset,
+            width=op.y.width,
+            is_gated=int(op.is_gated),
+            slab=op.state.start,
+            table_quads=self._table_quads,
+        )
+
+    def _delta_rule(self, op: DeltaRule, sequences: int) -> Dispatch:
+        blocks = ceil_div(op.head_size, self._columns)
+        return self._dispatch(
+            op,
+            add_delta_rule(op.head_size, self._columns),
+            (op.heads * blocks, sequences, 1),
+            op.decay,
+            has_slots=True,
+            qkv=op.qkv.offset,
+            alpha=op.alpha.offset,
+            beta=op.beta.offset,
+            y=op.y.offset,
+            decay=self._words(op.decay),
+            bias=self._words(op.bias),
+            key_heads=op.key_heads,
+            heads=op.heads,
+            mapping=int(op.mapping),
+            slab=op.state.start,
+            table_quads=self._table_quads,
+        )
+
+    def _l2_norm(self, op: L2Norm) -> Dispatch:
+        return self._dispatch(
+            op,
+            "l2_norm",
+            (op.heads, op.x.rows, 1),
+            x=op.x.offset,
+            stride=op.x.width,
+            head_size=op.head_size,
+            eps=op.eps,
+        )
+
+    def _gated_norm(self, op: GatedNorm) -> Dispatch:
+        return self._dispatch(
+            op,
+            "gated_norm",
+            (op.heads, op.x.rows, 1),
+            op.weight,
+            weight=self._words(op.weight),
+            x=op.x.offset,
+            gate=op.gate.offset,
+            y=op.y.offset,
+            heads=op.heads,
+            head_size=op.x.width // op.heads,
+            eps=op.eps,
+        )
+
+    def _slice_heads(self, op: SliceHeads) -> Dispatch:
+        return self._dispatch(
+            op,
+            "slice_heads",
+            thread_groups("slice_heads", op.y.width, op.y.rows),
+            x=op.x.offset,
+            y=op.y.offset,
+            heads=op.heads,
+            head_size=op.x.width // op.heads,
+            size=op.y.width // op.heads,
+            first=op.first,
+        )
+
+    def _dispatch(
+        self,
+        op: Recurrent,
+        kernel: str,
+        groups: Groups,
+        of_shard: Weight | None = None,
+        *,
+        has_slots: bool = False,
+        **fields: int | float,
+    ) -> Dispatch:
+        shard = 0 if of_shard is None else self._layout.placements[of_shard.name].shard
+        packed = pack_params(kernel, **fields)
+        return Dispatch(kernel, packed, groups, shard, op.reads, op.writes, has_slots)
+
+    def _words(self, weight: Weight) -> int:
+        """Where a float32 weight starts in its weight buffer."""
+        return self._layout.placements[weight.name].planes[0]

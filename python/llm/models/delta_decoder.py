@@ -1,0 +1,159 @@
+"""Decoders of gated DeltaNet, of which every few layers attend; whatever feeds forward in them.
+
+A layer is a norm and one of the two, added to the residual stream, then a norm and a feed-forward.
+
+Letters: T rows, O output rows, C width, V vocabulary.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from llm.errors import ModelFileError
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import CacheSlab, Count, HeadMapping, StateSlab, Tensor, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.delta_net import DeltaNet, DeltaSizes, DeltaWork
+from llm.models.gated_attention import AttentionSizes, AttentionWork, GatedAttention
+from llm.models.rope import rope_table, rope_weight
+from llm.models.weights import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaConfig:
+    n_layers: int
+    width: int  # C
+    norm_eps: float
+    interval: int  # every so many layers one attends
+    attention: AttentionSizes
+    delta: DeltaSizes
+
+    @classmethod
+    def from_gguf(cls, file: ModelFile, architecture: str, mapping: HeadMapping) -> "DeltaConfig":
+        """Raises ModelFileError."""
+        meta = file.metadata
+        blocks = meta.int(f"{architecture}.block_count", minimum=1)
+        further = meta.int(f"{architecture}.nextn_predict_layers", 0, maximum=blocks - 1)
+        config = cls(
+            n_layers=blocks - further,
+            width=meta.int(f"{architecture}.embedding_length", minimum=1),
+            norm_eps=meta.float(f"{architecture}.attention.layer_norm_rms_epsilon"),
+            interval=meta.int(f"{architecture}.full_attention_interval", 4, minimum=2),
+            attention=AttentionSizes.from_gguf(file, architecture),
+            delta=DeltaSizes.from_gguf(file, architecture, mapping),
+        )
+        if config.n_layers < config.interval:
+            key = f"{architecture}.full_attention_interval"
+            problem = f"{config.interval} leaves none of {config.n_layers} layers to attend"
+            raise ModelFileError(file.path, key, problem)
+        if not (math.isfinite(config.norm_eps) and config.norm_eps > 0):
+            key = f"{architecture}.attention.layer_norm_rms_epsilon"
+            raise ModelFileError(file.path, key, f"{config.norm_eps} is not above 0")
+        return config
+
+    def attends(self, layer: int) -> bool:
+        return layer % self.interval == self.interval - 1
+
+
+class FeedForwards(Protocol):
+    """Those of all layers."""
+
+    def on(self, tape: Tape, h: Tensor, x: Tensor) -> Callable[[int], None]:
+        """Makes room for their activations. What it gives adds to x what a layer makes of h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    attn_norm: Weight  # (1, C)
+    mixer: GatedAttention | DeltaNet
+    ffn_norm: Weight  # (1, C)
+
+
+def _take_blocks(
+    table: WeightTable, cfg: DeltaConfig, slabs: list[CacheSlab], states: list[StateSlab]
+) -> list[Block]:
+    """Those that attend have the slabs, one after the other; the others add to the states."""
+    blocks = []
+    for layer in range(cfg.n_layers):
+        prefix = f"blk.{layer}."
+        mixer: GatedAttention | DeltaNet
+        if cfg.attends(layer):
+            cells = slabs[layer // cfg.interval]
+            mixer = GatedAttention.take(table, prefix, cfg.width, cfg.attention, cells)
+        else:
+            mixer = DeltaNet.take(table, prefix, cfg.width, cfg.delta, states)
+        attn_norm, ffn_norm = (
+            table.vector(f"{prefix}{name}.weight", cfg.width)
+            for name in ("attn_norm", "post_attention_norm")
+        )
+        blocks.append(Block(attn_norm, mixer, ffn_norm))
+    return blocks
+
+
+def delta_program(
+    cfg: DeltaConfig,
+    table: WeightTable,
+    feed_forwards: FeedForwards,
+    context: int,
+    max_rows: int,
+    max_outputs: int,
+) -> Program:
+    """Raises ModelFileError where tensors are missing, or are not as the metadata say."""
+    vocabulary = table.rows_of("token_embd.weight")
+    embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
+    head = (
+        table.matrix("output.weight", vocabulary, cfg.width)
+        if table.has("output.weight")
+        else embedding
+    )
+    slabs = CacheSlab.of_layers(cfg.n_layers // cfg.interval, cfg.attention.keys)
+    states: list[StateSlab] = []
+    blocks = _take_blocks(table, cfg, slabs, states)
+    output_norm = table.vector("output_norm.weight", cfg.width)
+    rope = rope_weight("rope", cfg.attention.rope_size)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(cfg.width)  # (T, C), the residual stream
+        h = tape.tensor(cfg.width)  # (T, C)
+        attention = AttentionWork(tape, cfg.attention, rope)
+        delta = DeltaWork(tape, cfg.delta)
+        feed_forward = feed_forwards.on(tape, h, x)
+        eps = cfg.norm_eps
+
+        tape.embed(embedding, x)
+        for layer, block in enumerate(blocks):
+            tape.rms_norm(block.attn_norm, x, h, eps)
+            if isinstance(block.mixer, GatedAttention):
+                attention.add(block.mixer, h, x, eps)
+            else:
+                delta.add(block.mixer, h, x, eps)
+            tape.rms_norm(block.ffn_norm, x, h, eps)
+            feed_forward(layer)
+
+        if outputs == 0:
+            tape.rms_norm(output_norm, x, h, eps)
+            tape.hidden = h
+            return tape
+        last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
+        normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
+        logits = tape.tensor(vocabulary, of=Count.OUTPUTS)  # (O, V)
+        tape.select_rows(x, last)
+        tape.rms_norm(output_norm, last, normed, eps, count=Count.OUTPUTS)
+        tape.matmul(head, normed, logits, count=Count.OUTPUTS)
+        tape.logits = logits
+        return tape
+
+    return Program(
+        weights=table.taken,
+        constants={rope.name: rope_table(cfg.attention.rope_size, cfg.attention.rope_base)},
+        vocabulary=vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+        state_words=states[-1].end,
+    )

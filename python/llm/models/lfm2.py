@@ -1,0 +1,287 @@
+"""LFM2: short convolutions, with attention in a few layers.
+
+What is special:
+  - a layer with 0 key/value heads convolves in place of attending: one product gives three parts,
+    the first of which gates what goes into a causal convolution over a few tokens, the second what
+    comes out
+  - its state is the last inputs of that convolution, constant in the length of a text
+  - attention has RMS norms on queries and on keys, and pairs the halves of a head
+  - the norm before the output is named token_embd_norm; the output is tied to the embedding where
+    the file has none
+
+Letters: T rows, O output rows, C width, F feed-forward width, H query heads, G key/value heads,
+D head size, K taps of a convolution, V vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+
+from llm.errors import ModelFileError
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, StateSlab, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.rope import rope_table, rope_weight
+from llm.models.weights import WeightTable
+
+MAX_HEAD_SIZE = 512  # shared memory of the attention kernel
+MAX_TAPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Lfm2Config:
+    n_layers: int
+    width: int  # C
+    feed_forward: int  # F
+    n_heads: int  # H
+    kv_heads_of_layers: tuple[int, ...]  # G, or 0 of a layer that convolves
+    head_size: int  # D
+    taps: int  # K
+    norm_eps: float
+    rope_base: float
+    window: int  # tokens that attention sees; 0: all
+
+    @classmethod
+    def from_gguf(cls, file: ModelFile) -> "Lfm2Config":
+        meta = file.metadata
+        width = meta.int("lfm2.embedding_length")
+        n_heads = meta.int("lfm2.attention.head_count", minimum=1)
+        config = cls(
+            n_layers=meta.int("lfm2.block_count", minimum=1),
+            width=width,
+            feed_forward=meta.int("lfm2.feed_forward_length"),
+            n_heads=n_heads,
+            kv_heads_of_layers=tuple(
+                int(heads) for heads in meta.numbers("lfm2.attention.head_count_kv")
+            ),
+            head_size=meta.int("lfm2.attention.key_length", default=width // n_heads),
+            taps=meta.int("lfm2.shortconv.l_cache", minimum=2, maximum=MAX_TAPS),
+            norm_eps=meta.float("lfm2.attention.layer_norm_rms_epsilon"),
+            rope_base=meta.float("lfm2.rope.freq_base", default=1_000_000.0),
+            window=meta.int("lfm2.attention.sliding_window", default=0),
+        )
+        config._check(file)
+        return config
+
+    def _check(self, file: ModelFile) -> None:
+        for key, value in (
+            ("embedding_length", self.width),
+            ("feed_forward_length", self.feed_forward),
+            ("attention.key_length", self.head_size),
+        ):
+            if value < 1:
+                raise ModelFileError(file.path, f"lfm2.{key}", f"{value} is not >= 1")
+        key = "lfm2.attention.head_count_kv"
+        if len(self.kv_heads_of_layers) != self.n_layers:
+            problem = f"has {len(self.kv_heads_of_layers)} numbers for {self.n_layers} layers"
+            raise ModelFileError(file.path, key, problem)
+        kinds = sorted(set(self.kv_heads_of_layers))
+        if kinds[0] != 0 or len(kinds) != 2:
+            problem = f"has {kinds}; 0 and one number of heads are needed"
+            raise ModelFileError(file.path, key, problem)
+        if self.n_heads % self.n_kv_heads:
+            problem = f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly"
+            raise ModelFileError(file.path, "lfm2.attention.head_count", problem)
+        if self.head_size % 8 or self.head_size > MAX_HEAD_SIZE:
+            problem = f"{self.head_size} is not a multiple of 8 up to {MAX_HEAD_SIZE}"
+            raise ModelFileError(file.path, "lfm2.attention.key_length", problem)
+        for key, number in (
+            ("attention.layer_norm_rms_epsilon", self.norm_eps),
+            ("rope.freq_base", self.rope_base),
+        ):
+            if not (math.isfinite(number) and number > 0):
+                raise ModelFileError(file.path, f"lfm2.{key}", f"{number} is not above 0")
+
+    @property
+    def n_kv_heads(self) -> int:
+        """G, of the layers that attend."""
+        return max(self.kv_heads_of_layers)
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    q: Weight  # (H*D, C)
+    k: Weight  # (G*D, C)
+    v: Weight  # (G*D, C)
+    q_norm: Weight  # (1, D)
+    k_norm: Weight  # (1, D)
+    output: Weight  # (C, H*D)
+    cells: CacheSlab
+
+    @classmethod
+    def take(
+        cls, table: WeightTable, prefix: str, cfg: Lfm2Config, cells: CacheSlab
+    ) -> "Attention":
+        width, size = cfg.width, cfg.head_size
+        queries, keys = cfg.n_heads * size, cfg.n_kv_heads * size
+        return cls(
+            q=table.matrix(prefix + "attn_q.weight", queries, width),
+            k=table.matrix(prefix + "attn_k.weight", keys, width),
+            v=table.matrix(prefix + "attn_v.weight", keys, width),
+            q_norm=table.vector(prefix + "attn_q_norm.weight", size),
+            k_norm=table.vector(prefix + "attn_k_norm.weight", size),
+            output=table.matrix(prefix + "attn_output.weight", width, queries),
+            cells=cells,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    input: Weight  # (3*C, C)
+    taps: Weight  # (C, K)
+    output: Weight  # (C, C)
+    state: StateSlab  # (K - 1, C)
+
+    @classmethod
+    def take(
+        cls, table: WeightTable, prefix: str, cfg: Lfm2Config, state: StateSlab
+    ) -> "Convolution":
+        width = cfg.width
+        return cls(
+            input=table.matrix(prefix + "shortconv.in_proj.weight", 3 * width, width),
+            taps=table.floats(prefix + "shortconv.conv.weight", width, cfg.taps),
+            output=table.matrix(prefix + "shortconv.out_proj.weight", width, width),
+            state=state,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    attn_norm: Weight  # (1, C)
+    mixer: Attention | Convolution
+    ffn_norm: Weight  # (1, C)
+    gate: Weight  # (F, C)
+    up: Weight  # (F, C)
+    down: Weight  # (C, F)
+
+    @classmethod
+    def take(
+        cls, table: WeightTable, layer: int, cfg: Lfm2Config, place: CacheSlab | StateSlab
+    ) -> "Block":
+        prefix = f"blk.{layer}."
+        return cls(
+            attn_norm=table.vector(prefix + "attn_norm.weight", cfg.width),
+            mixer=Attention.take(table, prefix, cfg, place)
+            if isinstance(place, CacheSlab)
+            else Convolution.take(table, prefix, cfg, place),
+            ffn_norm=table.vector(prefix + "ffn_norm.weight", cfg.width),
+            gate=table.matrix(prefix + "ffn_gate.weight", cfg.feed_forward, cfg.width),
+            up=table.matrix(prefix + "ffn_up.weight", cfg.feed_forward, cfg.width),
+            down=table.matrix(prefix + "ffn_down.weight", cfg.width, cfg.feed_forward),
+        )
+
+
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for biases."""
+    cfg = Lfm2Config.from_gguf(file)
+    table = WeightTable(file)
+    table.refuse_biases()
+    vocabulary = table.rows_of("token_embd.weight")
+    embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
+    head = (
+        table.matrix("output.weight", vocabulary, cfg.width)
+        if table.has("output.weight")
+        else embedding
+    )
+    keys_width = cfg.n_kv_heads * cfg.head_size  # G*D
+    attending = [layer for layer, heads in enumerate(cfg.kv_heads_of_layers) if heads]
+    slabs = CacheSlab.of_layers(len(attending), keys_width)
+    states: list[StateSlab] = []
+    blocks = []
+    for layer in range(cfg.n_layers):
+        if layer in attending:
+            place: CacheSlab | StateSlab = slabs[attending.index(layer)]
+        else:
+            place = StateSlab.after(states, (cfg.taps - 1) * cfg.width)
+            states.append(place)
+        blocks.append(Block.take(table, layer, cfg, place))
+    output_norm = table.vector("token_embd_norm.weight", cfg.width)
+    rope = rope_weight("rope", cfg.head_size)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(cfg.width)  # (T, C), the residual stream
+        h = tape.tensor(cfg.width)  # (T, C)
+        q = tape.tensor(cfg.n_heads * cfg.head_size)  # (T, H*D)
+        k = tape.tensor(keys_width)  # (T, G*D)
+        v = tape.tensor(keys_width)  # (T, G*D)
+        mixed = tape.tensor(cfg.n_heads * cfg.head_size)  # (T, H*D)
+        parts = tape.tensor(3 * cfg.width)  # (T, 3*C)
+        convolved = tape.tensor(cfg.width)  # (T, C)
+        gate = tape.tensor(cfg.feed_forward)  # (T, F)
+        up = tape.tensor(cfg.feed_forward)  # (T, F)
+        eps = cfg.norm_eps
+        query_scale = 1.0 / math.sqrt(cfg.head_size)
+
+        def attend(of: Attention) -> None:
+            tape.matmul(of.q, h, q)
+            tape.matmul(of.k, h, k)
+            tape.matmul(of.v, h, v)
+            for heads, n_heads, norm, scale in (
+                (q, cfg.n_heads, of.q_norm, query_scale),
+                (k, cfg.n_kv_heads, of.k_norm, 1.0),
+            ):
+                tape.rotate(
+                    heads,
+                    rope,
+                    heads=n_heads,
+                    pairing=Pairing.HALVES,
+                    norm=norm,
+                    eps=eps,
+                    scale=scale,
+                )
+            tape.cache_store(k, v, of.cells)
+            tape.attend(
+                q,
+                of.cells,
+                mixed,
+                heads=cfg.n_heads,
+                kv_heads=cfg.n_kv_heads,
+                window=cfg.window,
+            )
+            tape.matmul(of.output, mixed, x, residual=x)
+
+        def convolve(of: Convolution) -> None:
+            tape.matmul(of.input, h, parts)
+            tape.convolve(of.taps, parts, convolved, of.state, is_gated=True)
+            tape.matmul(of.output, convolved, x, residual=x)
+
+        tape.embed(embedding, x)
+        for block in blocks:
+            tape.rms_norm(block.attn_norm, x, h, eps)
+            if isinstance(block.mixer, Attention):
+                attend(block.mixer)
+            else:
+                convolve(block.mixer)
+
+            tape.rms_norm(block.ffn_norm, x, h, eps)
+            tape.matmul(block.gate, h, gate)
+            tape.matmul(block.up, h, up)
+            tape.gated_unit(gate, up, gate, Activation.SILU)
+            tape.matmul(block.down, gate, x, residual=x)
+
+        if outputs == 0:
+            tape.rms_norm(output_norm, x, h, eps)
+            tape.hidden = h
+            return tape
+        last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
+        normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
+        logits = tape.tensor(vocabulary, of=Count.OUTPUTS)  # (O, V)
+        tape.select_rows(x, last)
+        tape.rms_norm(output_norm, last, normed, eps, count=Count.OUTPUTS)
+        tape.matmul(head, normed, logits, count=Count.OUTPUTS)
+        tape.logits = logits
+        return tape
+
+    return Program(
+        weights=table.taken,
+        constants={rope.name: rope_table(cfg.head_size, cfg.rope_base)},
+        vocabulary=vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+        state_words=states[-1].end,
+    )
