@@ -66,7 +66,6 @@ def test_pooling_of_the_file(tmp_path: Path) -> None:
     assert (found == embed(path, TEXTS, "last", 96)).all()
 
 
-@pytest.mark.parametrize("write", ENCODERS.values(), ids=ENCODERS.keys())
 def test_a_decoder_that_was_trained_to_embed(tmp_path: Path) -> None:
     """Qwen3-Embedding: the last row, which has seen the others."""
     path = write_tiny_decoder(
@@ -76,6 +75,7 @@ def test_a_decoder_that_was_trained_to_embed(tmp_path: Path) -> None:
     assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-6
 
 
+@pytest.mark.parametrize("write", ENCODERS.values(), ids=ENCODERS.keys())
 def test_encoders(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     """Of which a text may end with tokens that the file asks for."""
     path = write(tmp_path / "tiny.gguf")
