@@ -53,8 +53,7 @@ def write_random_model(
 ) -> Path:
     """Writes the model: vectors in float32, matrices in the format of their kind ("attn_q").
 
-    Norms are around 1, biases around 0. Texts become tokens by merging, or are cut to
-    `word_pieces`.
+    Norms are around 1, biases around 0. Texts become tokens by merging, or by `word_pieces`.
 
     Numbers, texts and lists of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
