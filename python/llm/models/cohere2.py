@@ -50,10 +50,9 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for biases and unknown scalings of positions."""
+    UnsupportedModelError for further biases or norms, or an unknown scaling of positions."""
     sizes = DecoderSizes.from_gguf(file, "cohere2", eps="layer_norm_epsilon")
     table = WeightTable(file)
-    table.refuse_biases()
     scale_key = "cohere2.logit_scale"
     logit_scale = positive(file, scale_key, file.metadata.float(scale_key))
     window = file.metadata.int("cohere2.attention.sliding_window", minimum=1)
@@ -61,6 +60,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     pattern = file.metadata.int(pattern_key, default=4, minimum=1)
     ends = Ends.take(table, sizes.width, is_centred=True)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "cohere2", sizes.head_size, context)
     still = Rope.still(sizes.head_size)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)

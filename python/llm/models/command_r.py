@@ -12,7 +12,6 @@ Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads
 
 from dataclasses import dataclass
 
-from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.program import Program
@@ -51,18 +50,14 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for biases, norms of heads and unknown scalings of positions."""
+    UnsupportedModelError for further biases or norms, or an unknown scaling of positions."""
     sizes = DecoderSizes.from_gguf(file, "command-r", eps="layer_norm_epsilon")
     table = WeightTable(file)
-    table.refuse_biases()
-    if table.has("blk.0.attn_q_norm.weight"):
-        raise UnsupportedModelError(
-            file.path, "a tensor", "blk.0.attn_q_norm.weight", ["command-r without norms of heads"]
-        )
     scale_key = "command-r.logit_scale"
     logit_scale = positive(file, scale_key, file.metadata.float(scale_key))
     ends = Ends.take(table, sizes.width, is_centred=True)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "command-r", sizes.head_size, context)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 

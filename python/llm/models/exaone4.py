@@ -55,12 +55,12 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for biases and unknown scalings of positions."""
+    UnsupportedModelError for further biases or norms, or an unknown scaling of positions."""
     sizes = DecoderSizes.from_gguf(file, "exaone4")
     table = WeightTable(file)
-    table.refuse_biases()
     ends = Ends.take(table, sizes.width)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "exaone4", sizes.head_size, context)
     window = file.metadata.int("exaone4.attention.sliding_window", default=0)
     pattern_key = "exaone4.attention.sliding_window_pattern"

@@ -61,11 +61,12 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for unknown scalings of positions."""
+    UnsupportedModelError for further biases or norms, or an unknown scaling of positions."""
     sizes = DecoderSizes.from_gguf(file, "glm4")
     table = WeightTable(file)
     ends = Ends.take(table, sizes.width)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "glm4", sizes.head_size, context)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 

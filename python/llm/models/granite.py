@@ -90,7 +90,7 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for experts and unknown scalings of positions."""
+    UnsupportedModelError for experts, other norms, or an unknown scaling of positions."""
     n_experts = file.metadata.int("granite.expert_count", default=0)
     if n_experts:
         raise UnsupportedModelError(
@@ -100,6 +100,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     table = WeightTable(file)
     ends = Ends.take(table, sizes.width)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "granite", sizes.head_size, context)
     scales = GraniteScales.from_gguf(file)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)

@@ -75,7 +75,7 @@ class Rope:
             key = f"{architecture}.rope.scaling.type"
             raise UnsupportedModelError(file.path, key, scaling, SCALINGS)
         base = number("freq_base", 10_000.0)
-        factor = number("scaling.factor", 1.0)
+        factor = number("scaling.factor", number("scale_linear", 1.0))  # the key of old files
         if scaling == "none":
             factor = 1.0
         trained = meta.int(f"{architecture}.context_length", default=context)

@@ -11,7 +11,6 @@ Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads
 
 from dataclasses import dataclass
 
-from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.program import Program
@@ -62,15 +61,12 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for norms of heads and unknown scalings of positions."""
+    UnsupportedModelError for further biases or norms, or an unknown scaling of positions."""
     sizes = DecoderSizes.from_gguf(file, "stablelm", eps="layer_norm_epsilon")
     table = WeightTable(file)
-    if table.has("blk.0.attn_q_norm.weight"):
-        raise UnsupportedModelError(
-            file.path, "a tensor", "blk.0.attn_q_norm.weight", ["stablelm without norms of heads"]
-        )
     ends = Ends.take(table, sizes.width, is_centred=True)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "stablelm", sizes.head_size, context)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 

@@ -80,13 +80,12 @@ class WeightTable:
             raise ModelFileError(self._file.path, f"tensor {name}", "is not all above 0 and finite")
         return values
 
-    def refuse_biases(self) -> None:
-        """UnsupportedModelError where a tensor is a bias that nobody took: products add none."""
+    def refuse_others(self) -> None:
+        """UnsupportedModelError where the file has a bias or a norm that nothing asked for, without
+        which other numbers would come."""
         for name in self._file.tensors:
-            if name.endswith(".bias") and name not in self._taken:
-                raise UnsupportedModelError(
-                    self._file.path, "a tensor", name, ["products without a bias"]
-                )
+            if name not in self._taken and name.endswith((".bias", "norm.weight")):
+                raise UnsupportedModelError(self._file.path, "a tensor", name, ["such without it"])
 
     def has(self, name: str) -> bool:
         return name in self._file.tensors

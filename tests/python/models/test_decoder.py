@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.architectures import all_cases
-from support.tiny_decoder import CONTEXT, write_tiny_decoder
+from support.tiny_decoder import CONTEXT, HEAD_NORMS, write_tiny_decoder
 
-from llm.errors import ModelFileError
+from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.operations import Rotate
 from llm.gpu.program import Program
@@ -49,6 +49,36 @@ def test_metadata_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], mess
     path = write_tiny_decoder(tmp_path / "broken.gguf", "granite", metadata=changes)
     with pytest.raises(ModelFileError, match=message):
         program_of(path)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [
+        ("llama", "blk.0.attn_q_norm.weight"),
+        ("llama", "blk.2.attn_sub_norm.weight"),
+        ("qwen3", "blk.1.attn_q.bias"),
+        ("qwen3", "output.bias"),
+        ("gemma", "blk.2.post_ffw_norm.weight"),
+    ],
+)
+def test_what_nothing_would_read_is_refused(tmp_path: Path, architecture: str, name: str) -> None:
+    """A model with another norm or bias would say other things without it."""
+    path = write_tiny_decoder(
+        tmp_path / "other.gguf",
+        architecture,
+        block=HEAD_NORMS if architecture == "qwen3" else None,
+        replaced={name: np.ones(64)},
+    )
+    with pytest.raises(UnsupportedModelError, match=f"'{name}'; this build runs such without it"):
+        program_of(path)
+
+
+def test_positions_scaled_by_the_key_of_old_files(tmp_path: Path) -> None:
+    tables = []
+    for key in ("rope.scale_linear", "rope.scaling.factor"):
+        path = write_tiny_decoder(tmp_path / f"{key}.gguf", "llama", metadata={key: 4.0})
+        tables.append(program_of(path).constants["rope"])
+    assert (tables[0] == tables[1]).all()
 
 
 def test_a_stacked_matrix_of_another_height(tmp_path: Path) -> None:
