@@ -7,7 +7,6 @@ kernels read grids from memory. The gguf package has them.
 from functools import cache
 
 import numpy as np
-from gguf import quants
 from numpy.typing import NDArray
 
 TERNARY = ("iq1_s", "iq1_m")  # entries of -1, 0 and 1, stored as 0, 8 and 16: see dequant_iq1.glslh
@@ -22,6 +21,8 @@ def grids(format_name: str) -> tuple[NDArray[np.uint32], ...]:
     """
     if format_name not in GRIDS:
         return ()
+    from gguf import quants  # a moment, which other formats need not wait
+
     kind = getattr(quants, format_name.upper())
     kind.init_grid()
     values = kind.grid.reshape(-1)
