@@ -88,7 +88,6 @@ def program(file: ModelFile, context: int, _max_rows: int, _max_outputs: int) ->
     UnsupportedModelError for biases and unknown scalings of positions."""
     sizes = DecoderSizes.from_gguf(file, "gemma-embedding")
     table = WeightTable(file)
-    table.refuse_biases()
     vocabulary = table.rows_of("token_embd.weight")
     embedding = table.matrix("token_embd.weight", vocabulary, sizes.width)
     norm = table.vector("output_norm.weight", sizes.width)
@@ -97,6 +96,7 @@ def program(file: ModelFile, context: int, _max_rows: int, _max_outputs: int) ->
     windows = Windows.from_gguf(file)
     window_rope = Rope.plain("rope.window", sizes.head_size, windows.rope_base)
     after = _after_pooling(table, sizes.width)
+    table.refuse_others()
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 
     def record(rows: int) -> Tape:

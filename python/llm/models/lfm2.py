@@ -173,10 +173,9 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for biases."""
+    UnsupportedModelError for biases, or norms that it has not."""
     cfg = Lfm2Config.from_gguf(file)
     table = WeightTable(file)
-    table.refuse_biases()
     vocabulary = table.rows_of("token_embd.weight")
     embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
     head = (
@@ -197,6 +196,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             states.append(place)
         blocks.append(Block.take(table, layer, cfg, place))
     output_norm = table.vector("token_embd_norm.weight", cfg.width)
+    table.refuse_others()
     rope = rope_weight("rope", cfg.head_size)
 
     def record(rows: int, outputs: int) -> Tape:

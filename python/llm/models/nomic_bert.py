@@ -62,7 +62,7 @@ def program(file: ModelFile, context: int, _max_rows: int, _max_outputs: int) ->
     table = WeightTable(file)
     front = Front.take(file, table, sizes.width)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
-    table.refuse_biases()
+    table.refuse_others()
     rope = Rope.from_gguf(file, table, "nomic-bert", sizes.head_size, context)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 
