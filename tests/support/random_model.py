@@ -36,7 +36,7 @@ def write_random_model(
 
     Norms are around 1, biases around 0.
 
-    Numbers and texts of `metadata` go under their keys, None leaves one out; `without` names
+    Numbers, texts and lists of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
     """
     writer = gguf.GGUFWriter(path, architecture)
@@ -45,6 +45,8 @@ def write_random_model(
             writer.add_uint32(key, value)
         elif isinstance(value, float):
             writer.add_float32(key, value)
+        elif isinstance(value, list):
+            writer.add_array(key, value)
         elif value is not None:
             writer.add_string(key, value)
     _add_vocabulary(writer, vocabulary)
