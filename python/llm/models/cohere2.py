@@ -19,6 +19,7 @@ from llm.gpu.tape import Tape
 from llm.models.decoder import DecoderSizes, Ends
 from llm.models.rope import Rope
 from llm.models.weights import WeightTable, positive
+from llm.models.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     table = WeightTable(file)
     scale_key = "cohere2.logit_scale"
     logit_scale = positive(file, scale_key, file.metadata.float(scale_key))
-    window = file.metadata.int("cohere2.attention.sliding_window", minimum=1)
-    pattern_key = "cohere2.attention.sliding_window_pattern"
-    pattern = file.metadata.int(pattern_key, default=4, minimum=1)
+    windows = Windows.from_gguf(file, "cohere2", sizes.n_layers, period=4)
     ends = Ends.take(table, sizes.width, is_centred=True)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
     table.refuse_others()
@@ -79,9 +78,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
 
         tape.embed(ends.embedding, x)
-        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
-            everything = layer % pattern == pattern - 1
-            turns = still if everything else rope
+        for block, slab, window in zip(blocks, slabs, windows.sizes, strict=True):
+            turns = rope if window else still
             tape.layer_norm(block.attn_norm, x, h, eps)
             tape.matmul(block.q, h, q)
             tape.matmul(block.k, h, k)
@@ -108,7 +106,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
                 mixed,
                 heads=heads,
                 kv_heads=kv_heads,
-                window=0 if everything else window,
+                window=window,
             )
             tape.matmul(block.output, mixed, x, residual=x)
 

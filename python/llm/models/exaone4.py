@@ -18,6 +18,7 @@ from llm.gpu.tape import Tape
 from llm.models.decoder import DecoderSizes, Ends
 from llm.models.rope import Rope
 from llm.models.weights import WeightTable
+from llm.models.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
     table.refuse_others()
     rope = Rope.from_gguf(file, table, "exaone4", sizes.head_size, context)
-    window = file.metadata.int("exaone4.attention.sliding_window", default=0)
-    pattern_key = "exaone4.attention.sliding_window_pattern"
-    pattern = file.metadata.int(pattern_key, default=4, minimum=1)
+    windows = Windows.from_gguf(file, "exaone4", sizes.n_layers, period=4, default=0)
+    has_windows = any(windows.sizes)
     still = Rope.still(sizes.head_size)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 
@@ -82,9 +82,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
 
         tape.embed(ends.embedding, x)
-        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
-            everything = window == 0 or layer % pattern == pattern - 1
-            turns = still if window and everything else rope
+        for block, slab, window in zip(blocks, slabs, windows.sizes, strict=True):
+            turns = still if has_windows and not window else rope
             tape.matmul(block.q, x, q)
             tape.matmul(block.k, x, k)
             tape.matmul(block.v, x, v)
@@ -114,7 +113,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
                 mixed,
                 heads=heads,
                 kv_heads=kv_heads,
-                window=0 if everything else window,
+                window=window,
             )
             tape.matmul(block.output, mixed, y)
             tape.rms_norm(block.post_attention_norm, y, x, eps, residual=x)

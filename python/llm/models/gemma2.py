@@ -21,31 +21,9 @@ from llm.gpu.tape import Tape
 from llm.models.decoder import DecoderSizes, Ends
 from llm.models.rope import Rope
 from llm.models.weights import WeightTable, positive
+from llm.models.windows import Windows
 
 LAYERS_OF_27B = 46  # its scale comes from C / H, not from D; no key of the file says so
-
-
-@dataclass(frozen=True, slots=True)
-class Gemma2Extras:
-    window: int  # tokens that every other layer sees
-    pattern: int  # every so many layers one sees everything
-    score_cap: float
-    logit_cap: float
-
-    @classmethod
-    def from_gguf(cls, file: ModelFile) -> "Gemma2Extras":
-        meta = file.metadata
-
-        def cap(name: str, default: float) -> float:
-            key = f"gemma2.{name}_logit_softcapping"
-            return positive(file, key, meta.float(key, default=default))
-
-        return cls(
-            window=meta.int("gemma2.attention.sliding_window", default=4096, minimum=1),
-            pattern=meta.int("gemma2.attention.sliding_window_pattern", default=2, minimum=1),
-            score_cap=cap("attn", 50.0),
-            logit_cap=cap("final", 30.0),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +68,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
     table.refuse_others()
     rope = Rope.from_gguf(file, table, "gemma2", sizes.head_size, context)
-    extras = Gemma2Extras.from_gguf(file)
+    windows = Windows.from_gguf(file, "gemma2", sizes.n_layers, period=2, default=4096)
+    score_cap, logit_cap = _cap(file, "attn", 50.0), _cap(file, "final", 30.0)
     by_width = sizes.n_layers == LAYERS_OF_27B
     query_scale = sizes.scale_by_width if by_width else sizes.query_scale
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
@@ -110,8 +89,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
 
         tape.embed(ends.embedding, x, scale=math.sqrt(sizes.width))
-        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
-            everything = layer % extras.pattern == extras.pattern - 1
+        for block, slab, window in zip(blocks, slabs, windows.sizes, strict=True):
             tape.rms_norm(block.attn_norm, x, h, eps)
             tape.matmul(block.q, h, q)
             tape.matmul(block.k, h, k)
@@ -138,8 +116,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
                 mixed,
                 heads=heads,
                 kv_heads=kv_heads,
-                window=0 if everything else extras.window,
-                soft_cap=extras.score_cap,
+                window=window,
+                soft_cap=score_cap,
             )
             tape.matmul(block.output, mixed, y)
             tape.rms_norm(block.post_attention_norm, y, x, eps, residual=x)
@@ -150,7 +128,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.gated_unit(gate, up, gate, Activation.GELU)
             tape.matmul(block.down, gate, y)
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
-        return ends.record(tape, x, eps, soft_cap=extras.logit_cap)
+        return ends.record(tape, x, eps, soft_cap=logit_cap)
 
     return Program(
         weights=table.taken,
@@ -162,3 +140,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         max_outputs=max_outputs,
         record=record,
     )
+
+
+def _cap(file: ModelFile, name: str, default: float) -> float:
+    key = f"gemma2.{name}_logit_softcapping"
+    return positive(file, key, file.metadata.float(key, default=default))

@@ -20,25 +20,9 @@ from llm.gpu.tape import Tape
 from llm.models.decoder import DecoderSizes, Ends
 from llm.models.rope import Rope
 from llm.models.weights import WeightTable, positive
+from llm.models.windows import Windows
 
 LAYERS_OF_27B = 62  # its scale comes from C / H, not from D; no key of the file says so
-
-
-@dataclass(frozen=True, slots=True)
-class Gemma3Extras:
-    window_rope_base: float
-    window: int  # tokens that most layers see
-    pattern: int  # every so many layers one sees everything
-
-    @classmethod
-    def from_gguf(cls, file: ModelFile) -> "Gemma3Extras":
-        meta = file.metadata
-        base_key = "gemma3.rope.freq_base_swa"
-        return cls(
-            window_rope_base=positive(file, base_key, meta.float(base_key, default=10_000.0)),
-            window=meta.int("gemma3.attention.sliding_window", minimum=1),
-            pattern=meta.int("gemma3.attention.sliding_window_pattern", default=6, minimum=1),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +71,10 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
     table.refuse_others()
     rope = Rope.from_gguf(file, table, "gemma3", sizes.head_size, context)
-    extras = Gemma3Extras.from_gguf(file)
-    window_rope = Rope.plain("rope.window", sizes.head_size, extras.window_rope_base)
+    windows = Windows.from_gguf(file, "gemma3", sizes.n_layers, period=6)
+    base_key = "gemma3.rope.freq_base_swa"
+    window_base = positive(file, base_key, file.metadata.float(base_key, default=10_000.0))
+    window_rope = Rope.plain("rope.window", sizes.head_size, window_base)
     by_width = sizes.n_layers == LAYERS_OF_27B
     query_scale = sizes.scale_by_width if by_width else sizes.query_scale
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
@@ -108,9 +94,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
 
         tape.embed(ends.embedding, x, scale=math.sqrt(sizes.width))
-        for layer, (block, slab) in enumerate(zip(blocks, slabs, strict=True)):
-            everything = layer % extras.pattern == extras.pattern - 1
-            turns = rope if everything else window_rope
+        for block, slab, window in zip(blocks, slabs, windows.sizes, strict=True):
+            turns = window_rope if window else rope
             tape.rms_norm(block.attn_norm, x, h, eps)
             tape.matmul(block.q, h, q)
             tape.matmul(block.k, h, k)
@@ -141,7 +126,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
                 mixed,
                 heads=heads,
                 kv_heads=kv_heads,
-                window=0 if everything else extras.window,
+                window=window,
             )
             tape.matmul(block.output, mixed, y)
             tape.rms_norm(block.post_attention_norm, y, x, eps, residual=x)

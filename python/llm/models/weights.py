@@ -85,7 +85,7 @@ class WeightTable:
         which other numbers would come."""
         for name in self._file.tensors:
             if name not in self._taken and name.endswith((".bias", "norm.weight")):
-                raise UnsupportedModelError(self._file.path, "a tensor", name, ["such without it"])
+                raise UnsupportedModelError(self._file.path, "a tensor", name, ["files without it"])
 
     def has(self, name: str) -> bool:
         return name in self._file.tensors

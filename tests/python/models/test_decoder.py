@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.architectures import all_cases
-from support.tiny_decoder import CONTEXT, HEAD_NORMS, write_tiny_decoder
+from support.tiny_decoder import CONTEXT, HEAD_NORMS, SANDWICH_NORMS, write_tiny_decoder
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.gguf import GgufFile
-from llm.gpu.operations import Rotate
+from llm.gpu.operations import Attend, Rotate
 from llm.gpu.program import Program
 from llm.models.registry import Limits, make_program
 from llm.models.rope import yarn_divisors, yarn_magnitude
+
+NO_NORMS = ("attn_norm.weight", "ffn_norm.weight")
 
 
 def program_of(path: Path) -> Program:
@@ -99,6 +101,43 @@ def test_the_rows_of_a_stacked_matrix(tmp_path: Path) -> None:
         ("blk.0.ffn_up.weight", 0, 416),
         ("blk.0.ffn_up.weight", 416, 416),
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "windows"),
+    [
+        (None, [5, 5, 5, 0, 5]),
+        (2, [5, 0, 5, 0, 5]),
+        ([False, True, True, False, False], [0, 5, 5, 0, 0]),
+    ],
+)
+def test_windows(tmp_path: Path, pattern: Any, windows: list[int]) -> None:
+    """By a period, the architecture's or the file's, or as the file says of each layer."""
+    keys = {"attention.sliding_window": 5, "attention.sliding_window_pattern": pattern}
+    block = SANDWICH_NORMS | {"attn_q_norm.weight": (384,), "attn_k_norm.weight": (128,)}
+    path = write_tiny_decoder(
+        tmp_path / "tiny.gguf", "olmo2", metadata=keys, block=block, without=NO_NORMS, layers=5
+    )
+    tape = program_of(path).record(1, 1)
+    assert [op.window for op in tape.operations if isinstance(op, Attend)] == windows
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({}, "gemma3.attention.sliding_window: is missing"),
+        ({"attention.sliding_window": 0}, "sliding_window: is 0, but must be 1"),
+        (
+            {"attention.sliding_window": 5, "attention.sliding_window_pattern": [True] * 4},
+            "sliding_window_pattern: is of 4 layers, not 3",
+        ),
+    ],
+)
+def test_windows_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], message: str) -> None:
+    block = SANDWICH_NORMS | HEAD_NORMS
+    path = write_tiny_decoder(tmp_path / "broken.gguf", "gemma3", metadata=metadata, block=block)
+    with pytest.raises(ModelFileError, match=message):
+        program_of(path)
 
 
 def test_layers_without_positions(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ WINDOWS = {
     "rope.scaling.factor": 4.0,
     "rope.scaling.original_context_length": 24,
 }
+LAYERS = {"attention.sliding_window_pattern": [False, True, True, False, True]}
 
 write = partial(
     write_tiny_decoder,
@@ -27,4 +28,5 @@ write = partial(
 CASES: dict[str, Callable[[Path], Path]] = {
     "OLMo 2": write,
     "OLMo 3": partial(write, metadata=SQUARE | WINDOWS),
+    "OLMo 3, windows layer by layer": partial(write, metadata=SQUARE | WINDOWS | LAYERS),
 }
