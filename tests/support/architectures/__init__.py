@@ -7,9 +7,10 @@ import importlib
 import pkgutil
 
 import pytest
+from _pytest.mark import ParameterSet
 
 
-def all_cases(*names: str) -> list[object]:
+def all_cases(*names: str) -> list[ParameterSet]:
     """What writes each case of these architectures, or of all, as pytest's parameters."""
     found = names or tuple(module.name for module in pkgutil.iter_modules(__path__))
     return [
