@@ -23,9 +23,7 @@ RUNS = [
     pytest.param([(0, 2, 1)], id="fewer rows than taps"),
     pytest.param([(2, 1, 7), (0, 1, 0), (1, 1, 3)], id="a token of each"),
     pytest.param([(1, 5, 0), (2, 2, 4), (0, 7, 1)], id="stretches"),
-    pytest.param(
-        [(2, 7, 3), (1, 2, 0), (0, 9, 5)], id="one begins in another's last row"
-    ),
+    pytest.param([(2, 7, 3), (1, 2, 0), (0, 9, 5)], id="one begins in another's last row"),
 ]
 
 Run = list[tuple[int, int, int]]
