@@ -1,17 +1,20 @@
 // A causal convolution of each channel c over the rows of a sequence, u = x:
 //
-//     y[r, c] = silu(sum over j of weight[c, j] * u[r - (taps - 1) + j, c])
+//     y[r, c] = silu(sum over j of weight[c, j] * u[r - (TAPS - 1) + j, c])
 //
 // Gated, a row of x has three parts of `width` values, u is the first times the third, and
 //
-//     y[r, c] = second[r, c] * sum over j of weight[c, j] * u[r - (taps - 1) + j, c]
+//     y[r, c] = second[r, c] * sum over j of weight[c, j] * u[r - (TAPS - 1) + j, c]
 //
-// The slot of a sequence has the taps - 1 rows of u that came before, the oldest first. One thread for
-// a channel of a row; that of the first row of a sequence does those that look at the slot, too, as
-// it then changes what is there. y must not overlap x.
+// The slot of a sequence has the TAPS - 1 rows of u that came before, the oldest first. One thread for
+// a channel of ROWS rows. The one that has the first row of a sequence does all those that look at the
+// slot, as it then changes what is there. y must not overlap x.
 //
-// Defines    GROUP_SIZE
-// Dispatch   (width / GROUP_SIZE, rows, 1)
+// Defines    GROUP_SIZE, ROWS
+//            TAPS  from 2 up
+// Dispatch   (width / GROUP_SIZE, rows / ROWS, 1)
+
+#extension GL_EXT_control_flow_attributes : require
 
 #include "bindings.glslh"
 #include "gate.glslh"
@@ -23,15 +26,17 @@ layout(local_size_x = GROUP_SIZE) in;
 
 layout(push_constant, std430) uniform Params {
 	uint weight; // float32, in words
-	uint taps; // from 2 up
 	uint x; // offsets in floats
 	uint y;
 	uint width; // channels
 	uint is_gated;
 	uint slab; // offset in words, in a slot
 	uint table_quads; // of a sequence
+	uint pad[1];
 }
 params;
+
+const uint HELD = TAPS - 1u; // rows in a slot
 
 float input_at(const uint row, const uint channel) {
 	if (params.is_gated == 0u) {
@@ -48,55 +53,61 @@ void put(const uint row, const uint channel, const float sum) {
 			: work[second] * sum;
 }
 
-float weight_at(const uint channel, const uint tap) {
-	return uintBitsToFloat(weights[params.weight + channel * params.taps + tap]);
-}
-
-// Input number `at` of a sequence, counted from the oldest in its slot; `first` is its first row.
-float history_at(const uint first, const uint channel, const uint at) {
-	const uint held = params.taps - 1u;
-	if (at >= held) {
-		return input_at(first + at - held, channel);
-	}
-	const uint slot = slot_start(first, params.table_quads) + params.slab;
-	const bool is_begun = state[STATE_POSITIONS + first] > 0u;
-	return is_begun ? uintBitsToFloat(cache[slot + at * params.width + channel]) : 0.0;
-}
-
-void begin_sequence(const uint first, const uint channel) {
-	const uint held = params.taps - 1u;
+// The rows of a sequence, from its first one in this run on, that look at its slot.
+void begin_sequence(const uint first, const uint channel, const float weight[TAPS]) {
 	const uint rows = sequence_end(first) - first;
-	for (uint row = 0u; row < min(rows, held); row++) {
-		float sum = 0.0;
-		for (uint tap = 0u; tap < params.taps; tap++) {
-			sum += weight_at(channel, tap) * history_at(first, channel, row + tap);
-		}
-		put(first + row, channel, sum);
+	const uint slot = slot_start(first, params.table_quads) + params.slab + channel;
+	const bool is_begun = state[STATE_POSITIONS + first] > 0u;
+	float near[2u * HELD]; // what was held, then the first rows
+	[[unroll]] for (uint i = 0u; i < HELD; i++) {
+		near[i] = is_begun ? uintBitsToFloat(cache[slot + i * params.width]) : 0.0;
+		near[HELD + i] = input_at(first + min(i, rows - 1u), channel);
 	}
-	const uint slot = slot_start(first, params.table_quads) + params.slab;
-	for (uint at = 0u; at < held; at++) { // each is read before it is written
-		cache[slot + at * params.width + channel] = floatBitsToUint(history_at(first, channel, rows + at));
+	[[unroll]] for (uint i = 0u; i < HELD; i++) {
+		if (i < rows) {
+			float sum = 0.0;
+			[[unroll]] for (uint tap = 0u; tap < TAPS; tap++) {
+				sum += weight[tap] * near[i + tap];
+			}
+			put(first + i, channel, sum);
+		}
+	}
+	[[unroll]] for (uint i = 0u; i < HELD; i++) {
+		const float kept = rows < HELD ? near[rows + i] : input_at(first + rows - HELD + i, channel);
+		cache[slot + i * params.width] = floatBitsToUint(kept);
 	}
 }
 
 void main() {
-	const uint row = gl_WorkGroupID.y;
+	const uint start = gl_WorkGroupID.y * ROWS;
 	const uint channel = gl_GlobalInvocationID.x;
-	if (row >= state[STATE_ROWS] || channel >= params.width) {
+	const uint end = min(start + ROWS, state[STATE_ROWS]);
+	if (start >= end || channel >= params.width) {
 		return;
 	}
-	const uint held = params.taps - 1u;
-	uint before = 0u; // rows of the sequence in this run, as far as they count
-	while (before < min(row, held) && is_same_sequence(row, row - before - 1u)) {
-		before++;
+	float weight[TAPS];
+	float near[TAPS]; // of the rows up to the one at hand
+	[[unroll]] for (uint tap = 0u; tap < TAPS; tap++) {
+		weight[tap] = uintBitsToFloat(weights[params.weight + channel * TAPS + tap]);
+		near[tap] = tap > 0u && start + tap >= TAPS ? input_at(start + tap - TAPS, channel) : 0.0;
 	}
-	if (before == 0u) {
-		begin_sequence(row, channel);
-	} else if (before == held) {
-		float sum = 0.0;
-		for (uint tap = 0u; tap < params.taps; tap++) {
-			sum += weight_at(channel, tap) * input_at(row - held + tap, channel);
+	for (uint row = start; row < end; row++) {
+		[[unroll]] for (uint tap = 0u; tap < HELD; tap++) {
+			near[tap] = near[tap + 1u];
 		}
-		put(row, channel, sum);
+		near[HELD] = input_at(row, channel);
+		uint before = 0u; // rows of the sequence in this run, as far as they count
+		while (before < min(row, HELD) && is_same_sequence(row, row - before - 1u)) {
+			before++;
+		}
+		if (before == 0u) {
+			begin_sequence(row, channel, weight);
+		} else if (before == HELD) {
+			float sum = 0.0;
+			[[unroll]] for (uint tap = 0u; tap < TAPS; tap++) {
+				sum += weight[tap] * near[tap];
+			}
+			put(row, channel, sum);
+		}
 	}
 }

@@ -5,7 +5,8 @@ import pytest
 from support.kernel_bench import KernelBench
 
 from llm.gpu.dispatch.launches import ceil_div, thread_groups
-from llm.gpu.kernels.variants import add_delta_rule
+from llm.gpu.kernels.recurrent import CONVOLVE_ROWS
+from llm.gpu.kernels.variants import add_convolve, add_delta_rule
 from llm.gpu.operations import HeadMapping
 
 X, GATE, Y = 0, 1 << 19, 1 << 20  # floats
@@ -17,10 +18,12 @@ SLAB = 12  # words, in a slot
 # position 0, must find zeros, whatever is in the slot.
 RUNS = [
     pytest.param([(0, 9, 0)], id="a prompt"),
+    pytest.param([(0, 30, 40)], id="a chunk"),
     pytest.param([(0, 1, 5)], id="a token"),
     pytest.param([(0, 2, 1)], id="fewer rows than taps"),
     pytest.param([(2, 1, 7), (0, 1, 0), (1, 1, 3)], id="a token of each"),
     pytest.param([(1, 5, 0), (2, 2, 4), (0, 7, 1)], id="stretches"),
+    pytest.param([(2, 7, 3), (1, 2, 0), (0, 9, 5)], id="one begins in another's last row"),
 ]
 
 Run = list[tuple[int, int, int]]
@@ -87,7 +90,6 @@ def test_convolve(bench: KernelBench, run: Run, channels: int, taps: int, is_gat
     bench.put("weights", WEIGHT, weight)
     params = {
         "weight": WEIGHT,
-        "taps": taps,
         "x": X,
         "y": Y,
         "width": channels,
@@ -95,7 +97,9 @@ def test_convolve(bench: KernelBench, run: Run, channels: int, taps: int, is_gat
         "slab": SLAB,
         "table_quads": TABLE_QUADS,
     }
-    bench.run([("convolve", params, thread_groups("convolve", channels, slots.rows + 1))])
+    kernel = add_convolve(taps)
+    groups = thread_groups(kernel, channels, ceil_div(slots.rows, CONVOLVE_ROWS) + 1)
+    bench.run([(kernel, params, groups)])
 
     wide = x.astype(np.float64)
     u = wide[:, :channels] * wide[:, 2 * channels :] if is_gated else wide

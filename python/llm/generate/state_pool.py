@@ -5,7 +5,7 @@ from llm.generate.pool import Pool
 from llm.gpu.program import StateSlots
 
 LEAST_GROWTH = 2  # slots
-SNAPSHOT_BYTES = 128 << 20  # of the snapshots of one sequence
+SNAPSHOT_BYTES = 64 << 20  # of the snapshots of one sequence
 FEWEST_SNAPSHOTS, MOST_SNAPSHOTS = 2, 16
 
 

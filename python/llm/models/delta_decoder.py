@@ -32,7 +32,7 @@ class DeltaConfig:
 
     @classmethod
     def from_gguf(cls, file: ModelFile, architecture: str, mapping: HeadMapping) -> "DeltaConfig":
-        """Raises ModelFileError."""
+        """Raises ModelFileError, UnsupportedModelError."""
         meta = file.metadata
         blocks = meta.int(f"{architecture}.block_count", minimum=1)
         further = meta.int(f"{architecture}.nextn_predict_layers", 0, maximum=blocks - 1)

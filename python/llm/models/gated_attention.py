@@ -9,7 +9,7 @@ Letters: T rows, C width, H query heads, G key/value heads, D head size.
 import math
 from dataclasses import dataclass
 
-from llm.errors import ModelFileError
+from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.tape import Tape
@@ -28,8 +28,12 @@ class AttentionSizes:
 
     @classmethod
     def from_gguf(cls, file: ModelFile, architecture: str) -> "AttentionSizes":
-        """Raises ModelFileError."""
+        """Raises ModelFileError, and UnsupportedModelError for scalings of positions."""
         meta = file.metadata
+        scaling = meta.str(f"{architecture}.rope.scaling.type", default="none")
+        if scaling != "none":
+            key = f"{architecture}.rope.scaling.type"
+            raise UnsupportedModelError(file.path, key, scaling, ["none"])
         width = meta.int(f"{architecture}.embedding_length", minimum=1)
         n_heads = meta.int(f"{architecture}.attention.head_count", minimum=1)
         head_size = meta.int(f"{architecture}.attention.key_length", default=width // n_heads)

@@ -16,7 +16,7 @@ D head size, K taps of a convolution, V vocabulary.
 import math
 from dataclasses import dataclass
 
-from llm.errors import ModelFileError
+from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, StateSlab, Weight
 from llm.gpu.program import Program
@@ -46,6 +46,9 @@ class Lfm2Config:
         meta = file.metadata
         width = meta.int("lfm2.embedding_length")
         n_heads = meta.int("lfm2.attention.head_count", minimum=1)
+        scaling = meta.str("lfm2.rope.scaling.type", default="none")
+        if scaling != "none":
+            raise UnsupportedModelError(file.path, "lfm2.rope.scaling.type", scaling, ["none"])
         config = cls(
             n_layers=meta.int("lfm2.block_count", minimum=1),
             width=width,
@@ -173,7 +176,7 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for biases, or norms that it has not."""
+    UnsupportedModelError for biases, further norms and scalings of positions."""
     cfg = Lfm2Config.from_gguf(file)
     table = WeightTable(file)
     vocabulary = table.rows_of("token_embd.weight")

@@ -59,7 +59,8 @@ class FeedForwards:
 
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
-    """Raises ModelFileError where metadata or tensors are missing or disagree."""
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for scalings of positions."""
     cfg = DeltaConfig.from_gguf(file, "qwen35", HeadMapping.TILED)
     size = file.metadata.int("qwen35.feed_forward_length", minimum=1)
     table = WeightTable(file)

@@ -71,7 +71,7 @@ def test_what_nothing_would_read_is_refused(tmp_path: Path, architecture: str, n
         block=HEAD_NORMS if architecture == "qwen3" else None,
         replaced={name: np.ones(64)},
     )
-    with pytest.raises(UnsupportedModelError, match=f"'{name}'; this build runs such without it"):
+    with pytest.raises(UnsupportedModelError, match=f"'{name}'; this build runs files without it"):
         program_of(path)
 
 

@@ -65,3 +65,10 @@ def test_tensors_that_do_not_fit(tmp_path: Path) -> None:
     path = write_tiny_lfm2(tmp_path / "biased.gguf", replaced=biased)
     with pytest.raises(UnsupportedModelError, match="files without it"):
         program_of(path)
+
+
+def test_positions_are_not_scaled(tmp_path: Path) -> None:
+    changes = {"lfm2.rope.scaling.type": "yarn"}
+    path = write_tiny_lfm2(tmp_path / "scaled.gguf", metadata=changes)
+    with pytest.raises(UnsupportedModelError, match=r"scaling\.type is 'yarn'.*none"):
+        program_of(path)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.architectures.qwen35 import INTERVAL, LAYERS, write_tiny_qwen35
 
-from llm.errors import ModelFileError
+from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.operations import Attend, Convolve, DeltaRule, HeadMapping
 from llm.gpu.program import Program
@@ -63,4 +63,11 @@ def test_metadata_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], mess
     changes = {f"qwen35.{key}": value for key, value in metadata.items()}
     path = write_tiny_qwen35(tmp_path / "broken.gguf", metadata=changes)
     with pytest.raises(ModelFileError, match=message):
+        program_of(path)
+
+
+def test_positions_are_not_scaled(tmp_path: Path) -> None:
+    changes = {"qwen35.rope.scaling.type": "yarn"}
+    path = write_tiny_qwen35(tmp_path / "scaled.gguf", metadata=changes)
+    with pytest.raises(UnsupportedModelError, match=r"scaling\.type is 'yarn'.*none"):
         program_of(path)

@@ -3,7 +3,8 @@
 from llm.gpu.device.placement import Layout
 from llm.gpu.dispatch.dispatches import Dispatch
 from llm.gpu.dispatch.launches import Groups, ceil_div, thread_groups
-from llm.gpu.kernels.variants import add_delta_rule, pack_params
+from llm.gpu.kernels.recurrent import CONVOLVE_ROWS
+from llm.gpu.kernels.variants import add_convolve, add_delta_rule, pack_params
 from llm.gpu.operations import (
     Convolve,
     DeltaRule,
@@ -41,14 +42,14 @@ class RecurrentLowering:
                 return self._slice_heads(op)
 
     def _convolve(self, op: Convolve) -> Dispatch:
+        kernel = add_convolve(op.weight.columns)
         return self._dispatch(
             op,
-            "convolve",
-            thread_groups("convolve", op.y.width, op.y.rows),
+            kernel,
+            thread_groups(kernel, op.y.width, ceil_div(op.y.rows, CONVOLVE_ROWS)),
             op.weight,
             has_slots=True,
             weight=self._words(op.weight),
-            taps=op.weight.columns,
             x=op.x.offset,
             y=op.y.offset,
             width=op.y.width,

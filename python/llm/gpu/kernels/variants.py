@@ -10,7 +10,13 @@ from itertools import product
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
-from llm.gpu.kernels.recurrent import RECURRENT, SAMPLE_DELTA_RULES, delta_rule
+from llm.gpu.kernels.recurrent import (
+    RECURRENT,
+    SAMPLE_DELTA_RULES,
+    SAMPLE_TAPS,
+    convolve,
+    delta_rule,
+)
 from llm.gpu.kernels.resident import SAMPLE_RESIDENT
 
 PRODUCT: Params = {
@@ -336,6 +342,13 @@ def add_attend_lanes(head_size: int) -> str:
     return name
 
 
+def add_convolve(taps: int) -> str:
+    """Puts the kernel for a model's convolutions into the table; its name."""
+    name = f"convolve_{taps}"
+    KERNELS.setdefault(name, convolve(taps))
+    return name
+
+
 def add_delta_rule(head_size: int, columns: int) -> str:
     """Puts the kernel for a model's head size into the table; its name."""
     name = f"delta_rule_{head_size}_{columns}"
@@ -347,6 +360,8 @@ for _head_size in (48, 256):
     add_attend_lanes(_head_size)
 for _attend_tile in SAMPLE_TILES:
     add_attend_tile(_attend_tile)
+for _taps in SAMPLE_TAPS:
+    add_convolve(_taps)
 for _head_size, _delta_columns in SAMPLE_DELTA_RULES:
     add_delta_rule(_head_size, _delta_columns)
 
