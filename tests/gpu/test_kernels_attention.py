@@ -56,6 +56,7 @@ class Case:
     of_its_own: bool = False
     soft_cap: float = 0.0
     ahead: int = 0
+    alibi: float = 0.0
 
     @property
     def sequences(self) -> list[int]:
@@ -89,6 +90,8 @@ CASES = [
     pytest.param(Case(4, 1, 256, 16, tuple(range(50)), soft_cap=5.0), id="a soft cap"),
     pytest.param(Case(4, 1, 48, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 48, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
+    pytest.param(Case(6, 2, 48, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
+    pytest.param(Case(4, 1, 64, 0, (700,), alibi=8.0), id="alibi of one token"),
 ]
 
 
@@ -102,6 +105,7 @@ MATRIX_CASES = [
     pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129), soft_cap=5.0), id="a soft cap"),
     pytest.param(Case(4, 2, 32, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 32, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
+    pytest.param(Case(6, 2, 32, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
 ]
 
 
@@ -156,6 +160,9 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
+            exponent = 2 * head + 2 if head < 4 else 2 * head - 7  # of up to 7 heads
+            slope = 2.0 ** (-case.alibi * exponent / 8) if case.alibi else 0.0
+            scores -= slope * np.abs(np.arange(len(keys))[seen] - position)
             if case.soft_cap:
                 scores = case.soft_cap * np.tanh(scores / case.soft_cap)
             shares = np.exp(scores - scores.max())
@@ -222,7 +229,7 @@ def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> l
     target = {"y": Y, "y_stride": y_stride}
     source = {"q": Q, "q_stride": q_stride, "k_cache": PAGE_WORDS, "v_cache": values, **heads}
     params: dict[str, int | float] = {**source, **target, "window": case.window, "step": plan.step}
-    params |= {"soft_cap": case.soft_cap, "ahead": case.ahead}
+    params |= {"soft_cap": case.soft_cap, "ahead": case.ahead, "alibi": case.alibi}
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]

@@ -43,6 +43,7 @@ class AttendLowering:
             "ahead": op.ahead,
             "step": plan.step,
             "soft_cap": op.soft_cap,
+            "alibi": op.alibi,
         }
         target = {"y": op.y.offset, "y_stride": op.y.width}
         if plan.tile is None:

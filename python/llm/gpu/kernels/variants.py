@@ -49,6 +49,7 @@ ATTEND: Params = {
     "ahead": "I",
     "step": "I",
     "soft_cap": "f",
+    "alibi": "f",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -64,6 +65,7 @@ ATTEND_TILE: Params = {
     "partials": "I",
     "step": "I",
     "soft_cap": "f",
+    "alibi": "f",
 }
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
