@@ -1,8 +1,9 @@
 // y[r, h] = softmax over the cells j that row r sees of (q[r, h] . K[j]), times V[j]
 //
 // A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. It also sees
-// `ahead` cells more, up to that of the last row, where the rows are of one sequence. q is scaled already. All cells up to the last row's position must have been written. Scores are capped where
-// there is a soft cap.
+// `ahead` cells more, up to that of the last row, where the rows are of one sequence. q is scaled already.
+// All cells up to the last row's position must have been written. Scores lose what alibi.glslh says for each
+// cell between p and j, and are capped where there is a soft cap.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
 // group for up to COLUMNS columns of a key/value head, `step` after those of the group before, so that a
@@ -18,6 +19,7 @@
 #include "bindings.glslh"
 #include "state.glslh"
 #include "pages.glslh"
+#include "alibi.glslh"
 #include "soft_cap.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;
@@ -36,7 +38,8 @@ layout(push_constant, std430) uniform Params {
 	uint ahead; // cells after its own that a row sees
 	uint step; // columns from group to group, at most COLUMNS
 	float soft_cap; // of scores; or 0
-	uint pad[3];
+	float alibi; // of slopes; or 0
+	uint pad[2];
 }
 params;
 
@@ -54,6 +57,8 @@ struct Columns {
 	uint y[COLUMNS]; // where its result starts, in floats
 	uint first[COLUMNS]; // cell that it sees
 	uint last[COLUMNS];
+	float position[COLUMNS];
+	float slope[COLUMNS]; // of ALiBi
 	uint count; // the others are the last one again
 	uint table; // of their sequence
 };
@@ -74,6 +79,8 @@ Columns find_columns(const uint n_columns) {
 		columns.y[c] = params.y + row * params.y_stride + head * params.head_size;
 		columns.first[c] = sees_all ? 0u : position - params.window + 1u;
 		columns.last[c] = last_cell(position, params.ahead);
+		columns.position[c] = float(position);
+		columns.slope[c] = alibi_slope(head, params.heads, params.alibi);
 	}
 	return columns;
 }
@@ -109,7 +116,8 @@ void score_cells(const Columns columns, const uint tile, const uint end, inout f
 		const uint cell = tile + gl_LocalInvocationID.x + GROUP_SIZE * i;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			const bool is_seen = cell >= columns.first[c] && cell <= columns.last[c];
-			own[i][c] = is_seen ? soft_capped(own[i][c], params.soft_cap) : LOWEST;
+			const float score = own[i][c] - columns.slope[c] * abs(float(cell) - columns.position[c]);
+			own[i][c] = is_seen ? soft_capped(score, params.soft_cap) : LOWEST;
 		}
 	}
 }

@@ -178,7 +178,8 @@ void main() {
 				[[unroll]] for (uint j = 0u; j < SOFTMAX_UNITS; j++) {
 					[[unroll]] for (uint n = 0u; n < 2u; n++) {
 						const uint at = 2u * (j * QUERY_THREADS + lane) + n;
-						shares[j][n] = capped(score_scale * uintBitsToFloat(scores[row + at]));
+						const vec4 score = score_scale * uintBitsToFloat(scores[row + at]);
+						shares[j][n] = capped(biased(score, own + i, start + 4u * at));
 						if (!all_seen) {
 							shares[j][n] = only_seen(shares[j][n], start + 4u * at, query_first[own + i], query_cells[own + i]);
 						}

@@ -158,7 +158,7 @@ void main() {
 			[[unroll]] for (uint j = 0u; j < SOFTMAX_VECTORS; j++) {
 				if (has_query) {
 					const uint at = j * QUERY_THREADS + lane;
-					shares[i][j] = capped(scores[(own + i) * SCORE_STRIDE + at]);
+					shares[i][j] = capped(biased(scores[(own + i) * SCORE_STRIDE + at], own + i, start + 4u * at));
 					if (!all_seen) {
 						shares[i][j] = only_seen(shares[i][j], start + 4u * at, query_first[own + i], query_cells[own + i]);
 					}

@@ -63,6 +63,7 @@ class Case:
     of_its_own: bool = False
     soft_cap: float = 0.0
     ahead: int = 0
+    alibi: float = 0.0
 
     @property
     def sequences(self) -> list[int]:
@@ -96,6 +97,8 @@ CASES = [
     pytest.param(Case(4, 1, 256, 16, tuple(range(50)), soft_cap=5.0), id="a soft cap"),
     pytest.param(Case(4, 1, 48, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 48, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
+    pytest.param(Case(6, 2, 48, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
+    pytest.param(Case(4, 1, 64, 0, (700,), alibi=8.0), id="alibi of one token"),
 ]
 
 
@@ -109,6 +112,7 @@ MATRIX_CASES = [
     pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129), soft_cap=5.0), id="a soft cap"),
     pytest.param(Case(4, 2, 32, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 32, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
+    pytest.param(Case(6, 2, 32, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
 ]
 
 
@@ -163,6 +167,9 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
+            exponent = 2 * head + 2 if head < 4 else 2 * head - 7  # of up to 7 heads
+            slope = 2.0 ** (-case.alibi * exponent / 8) if case.alibi else 0.0
+            scores -= slope * np.abs(np.arange(len(keys))[seen] - position)
             if case.soft_cap:
                 scores = case.soft_cap * np.tanh(scores / case.soft_cap)
             shares = np.exp(scores - scores.max())
@@ -243,7 +250,7 @@ def launches_of(
     if plan.by_lanes:
         addresses = {"q": bench.address("work", Q), "cache_at": bench.address("cache", 0)}
         return [(plan.kernel, {**params, **addresses}, plan.groups)]
-    params |= {"step": plan.step, "ahead": case.ahead}
+    params |= {"step": plan.step, "ahead": case.ahead, "alibi": case.alibi}
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]

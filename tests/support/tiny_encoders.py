@@ -49,6 +49,10 @@ BERT_BLOCK: Shapes = BLOCK | {
     "ffn_up.bias": (FEED_FORWARD,),
     "ffn_down.bias": (WIDTH,),
 }
+JINA_BLOCK: Shapes = {
+    name: shape for name, shape in BERT_BLOCK.items() if name != "ffn_up.bias"
+} | {"ffn_gate.weight": (FEED_FORWARD, WIDTH)}
+STACKED: Shapes = {"ffn_up.weight": (2 * FEED_FORWARD, WIDTH)}
 NOMIC_BLOCK: Shapes = BLOCK | {
     "attn_qkv.weight": (3 * WIDTH, WIDTH),
     "ffn_gate.weight": (FEED_FORWARD, WIDTH),
@@ -82,7 +86,8 @@ def write_tiny_encoder(
         **(metadata or {}),
     }
     named = {f"{architecture}.{key}": value for key, value in keys.items()}
-    named["tokenizer.ggml.token_type_count"] = 2
+    types = front["token_types.weight"]
+    named["tokenizer.ggml.token_type_count"] = types[0] if len(types) > 1 else 1
     shapes = dict(front)
     for layer in range(LAYERS):
         shapes |= {f"blk.{layer}.{name}": shape for name, shape in block.items()}
@@ -106,6 +111,7 @@ nomic = partial(
     block=NOMIC_BLOCK,
     metadata={"rope.freq_base": 1000.0},
 )
+jina = partial(write_tiny_encoder, architecture="jina-bert-v2")
 WINDOW = {"attention.sliding_window": 9, "rope.freq_base": 1e6, "pooling_type": 1}
 gemma = partial(
     write_tiny_decoder,
@@ -126,10 +132,19 @@ DENSE_SIZES = {
 ENCODERS: dict[str, Callable[[Path], Path]] = {
     "bert": bert,
     "bert, the first row": partial(bert, metadata={"pooling_type": 2}),
+    "bert, one type of tokens": partial(
+        bert, front=FRONT | POSITIONS | {"token_types.weight": (WIDTH,)}
+    ),
     "bert, no types of tokens, merges": partial(
         bert, word_pieces=False, without=("token_types.weight",)
     ),
     "nomic-bert": nomic,
+    "jina-bert-v2": partial(jina, block=JINA_BLOCK),
+    "jina-bert-v2, gate and up in one matrix": partial(
+        jina,
+        block={name: JINA_BLOCK[name] for name in JINA_BLOCK if name != "ffn_gate.weight"}
+        | STACKED,
+    ),
     "gemma-embedding": gemma,
     "gemma-embedding, matrices after the pooling": partial(
         gemma, others=DENSE, metadata=WINDOW | DENSE_SIZES

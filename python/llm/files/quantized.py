@@ -25,7 +25,10 @@ _CHUNK = 1 << 17  # weights at a time: so few that what is computed of them stay
 _SLICE = 1 << 21  # weights in a tenth of a second or two
 
 # Small matrices by which much is decided; converters keep them as they are too.
-_KEPT: Final = ("_norm.weight", "ffn_gate_inp.weight", "conv1d.weight", "conv.weight")
+_KEPT: Final = (
+    *("_norm.weight", "ffn_gate_inp.weight", "conv1d.weight", "conv.weight"),
+    *("position_embd.weight", "token_types.weight"),
+)
 
 
 class QuantizedFile(ModelFile):

@@ -165,12 +165,13 @@ class Tape:
         window: int = 0,
         soft_cap: float = 0.0,
         ahead: int = 0,
+        alibi: float = 0.0,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead))
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead, alibi))
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)

@@ -20,6 +20,7 @@ from llm.models import (
     glm4,
     granite,
     internlm2,
+    jina_bert_v2,
     lfm2,
     llama,
     mistral3,
@@ -73,6 +74,7 @@ DECODERS: dict[str, Build] = {
 ENCODERS: dict[str, Build] = {  # a vector for each row of a text, no tokens
     "bert": bert.program,
     "gemma-embedding": gemma_embedding.program,
+    "jina-bert-v2": jina_bert_v2.program,
     "nomic-bert": nomic_bert.program,
 }
 ARCHITECTURES = {**DECODERS, **ENCODERS}

@@ -24,12 +24,14 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 TEXTS = ("a", "Where is the inn?", "Käse, and a text that is longer than any window of five")
 
 
-def embed(path: Path, texts: Sequence[str], pooling: str, context: int) -> np.ndarray:
+def embed(
+    path: Path, texts: Sequence[str], pooling: str, context: int, quantize: str = ""
+) -> np.ndarray:
     """(N, C)"""
     worker = ManualWorker(load_model)
     client = EmbeddingClient(lambda: worker)
     request = EmbeddingRequest(1, tuple(texts), pooling)
-    client.embed(request, LoadSpec(str(path), "reference", context))
+    client.embed(request, LoadSpec(str(path), "reference", context, quantize))
     worker.run()
     [found] = [event for event in client.poll() if isinstance(event, Embedded)]
     client.close()
@@ -81,6 +83,14 @@ def test_encoders(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     path = write(tmp_path / "tiny.gguf")
     found = embed(path, TEXTS, "auto", 96)
     assert lowest_cosine(found, embeddings(path, TEXTS, "auto")) > 1 - 1e-6  # seen: 1 - 3e-7
+
+
+@pytest.mark.parametrize("name", ["bert", "bert, one type of tokens", "gemma-embedding"])
+def test_encoders_quantised_while_they_load(tmp_path: Path, name: str) -> None:
+    path = ENCODERS[name](tmp_path / "tiny.gguf")
+    found = embed(path, TEXTS, "auto", 96, "q8_0")
+    cosine = lowest_cosine(found, embed(path, TEXTS, "auto", 96))
+    assert 1 - 1e-3 < cosine < 1 - 1e-7
 
 
 def test_the_default_model() -> None:

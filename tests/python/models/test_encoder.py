@@ -1,19 +1,21 @@
 """What encoders have in common is read as it should be, or refused with what is wrong."""
 
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.loading import finish
-from support.tiny_encoders import CONTEXT, ENCODERS, WIDTH, bert, gemma, nomic
+from support.tiny_encoders import CONTEXT, ENCODERS, JINA_BLOCK, WIDTH, bert, gemma, jina, nomic
 from support.tiny_gemma import write_tiny_gemma
 
 from llm.errors import LLMError, ModelFileError, RequestError, UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.generate.model import load_model
-from llm.gpu.operations import AddBias, AddPositions, Attend
+from llm.gpu.operations import AddBias, AddPositions, Attend, CacheSlab, Tensor
 from llm.gpu.program import Program
 from llm.gpu.state import MAX_ROWS
 from llm.models.registry import Limits, make_program
@@ -95,10 +97,26 @@ def test_a_tensor_that_is_missing(tmp_path: Path, name: str) -> None:
         program_of(path)
 
 
-def test_a_bias_that_nobody_adds(tmp_path: Path) -> None:
-    path = nomic(tmp_path / "broken.gguf", replaced={"blk.0.ffn_up.bias": np.ones(416)})
-    with pytest.raises(UnsupportedModelError, match=r"blk\.0\.ffn_up\.bias"):
+@pytest.mark.parametrize(
+    ("write", "bias"),
+    [
+        (nomic, "blk.0.ffn_up.bias"),
+        (partial(jina, block=JINA_BLOCK), "blk.2.attn_norm_2.bias"),
+    ],
+    ids=["nomic-bert", "jina-bert-v2"],
+)
+def test_a_bias_that_nobody_adds(tmp_path: Path, write: Callable[..., Path], bias: str) -> None:
+    path = write(tmp_path / "broken.gguf", replaced={bias: np.ones(WIDTH)})
+    with pytest.raises(UnsupportedModelError, match=re.escape(bias)):
         program_of(path)
+
+
+def test_slopes() -> None:
+    """Of 12 heads those of 8, and 4 that stand between them."""
+    q, y = Tensor(0, 1, 96), Tensor(96, 1, 96)
+    slopes = Attend(q, CacheSlab(0, 256, 96), y, 12, 12, 0, alibi=8.0).slopes
+    assert slopes[:8] == [2.0**-step for step in range(1, 9)]
+    assert slopes[8:] == [2.0 ** -(step + 0.5) for step in range(4)]
 
 
 def test_an_embedding_model_answers_nothing(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ class AttendLowering:
 
     def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
         """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
-        device = replace(self._device, has_lanes=False) if op.ahead else self._device
+        device = self._device
+        if op.ahead or op.alibi:
+            device = replace(device, has_lanes=False)
         plan = plan_attend(*_sizes(op), op.q.rows, device, are_apart=are_apart)
         if plan.by_lanes:
             return [self._by_lanes(op, plan)]
@@ -55,6 +57,7 @@ class AttendLowering:
             "ahead": op.ahead,
             "step": plan.step,
             "soft_cap": op.soft_cap,
+            "alibi": op.alibi,
         }
         target = {"y": op.y.offset, "y_stride": op.y.width}
         if plan.tile is None:

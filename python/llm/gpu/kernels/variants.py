@@ -55,6 +55,7 @@ ATTEND: Params = {
     "ahead": "I",
     "step": "I",
     "soft_cap": "f",
+    "alibi": "f",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -70,6 +71,7 @@ ATTEND_TILE: Params = {
     "partials": "I",
     "step": "I",
     "soft_cap": "f",
+    "alibi": "f",
 }
 ATTEND_LANES: Params = {
     "q": "2I",

@@ -85,8 +85,9 @@ class Attend:
     A row at position p sees cells max(0, p - window + 1) to p of its sequence; where window is 0
     all of them. It also sees `ahead` cells after its own, up to that of the run's last row: such
     rows are all of one sequence. `q` is scaled already. Query head h reads key/value head
-    h // (H / G). A score s becomes soft_cap * tanh(s / soft_cap), but not where that is 0. Source:
-    Gemma Team 2024, Gemma 2.
+    h // (H / G). A score loses slopes[h] * |p - j|. Then a score s becomes
+    soft_cap * tanh(s / soft_cap), but not where that is 0. Sources: Gemma Team 2024, Gemma 2; for
+    the slopes, Press et al. 2022, ALiBi.
     """
 
     q: Tensor  # (T, H*D)
@@ -97,6 +98,18 @@ class Attend:
     window: int
     soft_cap: float = 0.0
     ahead: int = 0
+    alibi: float = 0.0  # -log2 of the least slope; 0: there are none
+
+    @property
+    def slopes(self) -> list[float]:
+        """Of each head: powers of two with even steps between the exponents. Where the number of
+        heads is no power of two, those beyond the last one stand between the first."""
+        if self.alibi == 0.0:
+            return [0.0] * self.heads
+        even = 1 << (self.heads.bit_length() - 1)
+        exponents = [head + 1.0 for head in range(even)]
+        exponents += [head + 0.5 for head in range(self.heads - even)]
+        return [2.0 ** (-self.alibi * exponent / even) for exponent in exponents]
 
     @property
     def reads(self) -> tuple[Region, ...]:

@@ -68,6 +68,9 @@ def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> 
         k = keys[(*places, columns)].astype(np.float32)  # (cells, D)
         v = values[(*places, columns)].astype(np.float32)  # (cells, D)
         scores = q[:, heads] @ k.T  # (T, group, cells)
+        if op.alibi:
+            slopes = np.asarray(op.slopes[heads], np.float32)  # (group,)
+            scores -= slopes[:, None] * np.abs(cells - positions[:, None])[:, None]
         if op.soft_cap:
             scores = soft_capped(scores, op.soft_cap)
         scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf

@@ -60,8 +60,8 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
-    if attend.ahead:
-        raise NoStepError("rows that see cells after their own")
+    if attend.ahead or attend.alibi:
+        raise NoStepError("rows that see cells after their own, or scores with a bias")
     return q, k, store, attend
 
 

@@ -73,6 +73,7 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "partials": START,
         "step": tile["QUERIES"],
         "soft_cap": 0.0,
+        "alibi": 0.0,
     }
     assert source == expected
     same = ("y", "y_stride", "heads", "kv_heads", "partials", "step")
