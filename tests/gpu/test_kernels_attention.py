@@ -71,6 +71,11 @@ class Case:
         return list(rows) if self.of_its_own else [0] * len(rows)
 
     @property
+    def has_lanes(self) -> bool:
+        is_plain = not self.ahead and not self.alibi
+        return is_plain and self.head_size <= LARGEST_LANES_HEAD
+
+    @property
     def side_words(self) -> int:
         """Of the keys of a page."""
         return PAGE_CELLS * self.kv_heads * self.head_size // 2
@@ -233,7 +238,7 @@ def matrix_tile_for(bench: KernelBench, case: Case) -> AttendMatrixTile:
 
 EVERY_WAY = [
     *[(make, case) for make in (on_software, by_tiles, by_parts) for case in CASES],
-    *[(by_lanes, case) for case in CASES if case.values[0].head_size <= LARGEST_LANES_HEAD],
+    *[(by_lanes, case) for case in CASES if case.values[0].has_lanes],
     *[(make, case) for make in (by_matrices, by_parts_of_matrices) for case in MATRIX_CASES],
 ]
 

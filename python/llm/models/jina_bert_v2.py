@@ -76,7 +76,7 @@ def program(file: ModelFile, context: int, _max_rows: int, _max_outputs: int) ->
     table = WeightTable(file)
     front = Front.take(file, table, sizes.width)
     blocks = [Block.take(table, layer, sizes) for layer in range(sizes.n_layers)]
-    table.refuse_biases()
+    table.refuse_others()
     still = Rope.still(sizes.head_size)
     slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
 
@@ -94,21 +94,24 @@ def program(file: ModelFile, context: int, _max_rows: int, _max_outputs: int) ->
 
         front.record(tape, x, eps)
         for block, slab in zip(blocks, slabs, strict=True):
-            tape.matmul(block.q, x, q, bias=block.q_bias)
-            tape.matmul(block.k, x, k, bias=block.k_bias)
-            tape.matmul(block.v, x, v, bias=block.v_bias)
+            tape.matmul(block.q, x, q)
+            tape.matmul(block.k, x, k)
+            tape.matmul(block.v, x, v)
+            tape.add_biases((block.q_bias, q), (block.k_bias, k), (block.v_bias, v))
             tape.rotate(
                 q, still.weight, heads=heads, pairing=Pairing.HALVES, scale=sizes.query_scale
             )
             tape.cache_store(k, v, slab)
             tape.attend(q, slab, mixed, heads=heads, kv_heads=kv_heads, ahead=context, alibi=ALIBI)
-            tape.matmul(block.output, mixed, x, bias=block.output_bias, residual=x)
+            tape.matmul(block.output, mixed, x, residual=x)
+            tape.add_biases((block.output_bias, x))
             block.attention_norm.record(tape, x, eps)
 
             tape.matmul(block.gate, x, gate)
             tape.matmul(block.up, x, up)
             tape.gated_unit(gate, up, gate, Activation.GELU)
-            tape.matmul(block.down, gate, x, bias=block.down_bias, residual=x)
+            tape.matmul(block.down, gate, x, residual=x)
+            tape.add_biases((block.down_bias, x))
             block.norm.record(tape, x, eps)
         tape.hidden = x
         return tape
