@@ -1,5 +1,6 @@
 """Model files of random but fixed weights, small enough to be written by every test module."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,11 @@ def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> 
         values = source.normal(0.0, 0.06, shape)
         return values.astype(np.float32 if kind is Type.F32 else np.float16)
     values, size = gguf.GGML_QUANT_SIZES[kind]
-    blocks = source.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
+    blocks = source.integers(0, 256, (math.prod(shape) // values, size), dtype=np.uint8)
     places, scale = RANDOM_SCALES[kind]
     for place in places:
         blocks[:, place : place + 2] = np.frombuffer(np.float16(scale).tobytes(), np.uint8)
-    return blocks.reshape(shape[0], -1)
+    return blocks.reshape(*shape[:-1], -1)
 
 
 def _add_vocabulary(writer: gguf.GGUFWriter, count: int) -> None:

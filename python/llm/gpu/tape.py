@@ -8,18 +8,26 @@ outputs ends where the head of the others begins: with the hidden rows of all to
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
+    MAX_EXPERTS,
+    MAX_USED,
     Activation,
     Attend,
     CacheSlab,
     CacheStore,
+    Choice,
     Count,
     Embed,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
     GatedUnit,
     MatMul,
     Operation,
     Pairing,
     RMSNorm,
     Rotate,
+    Route,
+    Scoring,
     SelectRows,
     Tensor,
     Weight,
@@ -117,6 +125,53 @@ class Tape:
         _same("gated_unit width", gate.width, up.width)
         _same("gated_unit output width", gate.width, y.width)
         self.operations.append(GatedUnit(gate, up, y, activation))
+
+    def choice(self, experts: int, used: int) -> Choice:
+        """Room for what a router chooses for each token."""
+        if not 1 <= used <= min(experts, MAX_USED) or experts > MAX_EXPERTS:
+            raise ValueError(f"{used} of {experts} experts")
+        return Choice(self.tensor(2 * used), experts)
+
+    def route(
+        self,
+        logits: Tensor,
+        choice: Choice,
+        *,
+        scoring: Scoring = Scoring.SOFTMAX,
+        normalised: bool = True,
+        bias: Weight | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        _same("route logits", logits.width, choice.experts)
+        if bias is not None:
+            _same("route bias", bias.columns, choice.experts)
+        self.operations.append(Route(logits, bias, choice, scoring, normalised, scale))
+
+    def expert_matmul(
+        self, weight: Weight, x: Tensor, y: Tensor, choice: Choice, *, bias: Weight | None = None
+    ) -> None:
+        """All experts of a row have the same x, or each its own part of x."""
+        inputs = 1 if x.width == weight.columns else choice.used
+        _same(f"{weight.name} columns", weight.columns * inputs, x.width)
+        _same(f"{weight.name} rows", weight.rows * choice.used, y.width * choice.experts)
+        if bias is not None:
+            _same(f"{bias.name} rows", bias.rows, choice.experts)
+            _same(f"{bias.name} columns", bias.columns * choice.used, y.width)
+        self.operations.append(ExpertMatMul(weight, bias, x, y, choice))
+
+    def expert_sum(
+        self, x: Tensor, choice: Choice, y: Tensor, *, residual: Tensor | None = None
+    ) -> None:
+        _same("expert_sum width", x.width, y.width * choice.used)
+        if residual is not None:
+            _same("expert_sum residual width", residual.width, y.width)
+        self.operations.append(ExpertSum(x, choice, y, residual))
+
+    def gated_add(self, x: Tensor, gate: Tensor, y: Tensor, *, residual: Tensor) -> None:
+        _same("gated_add gate", gate.width, 1)
+        _same("gated_add width", x.width, y.width)
+        _same("gated_add residual width", residual.width, y.width)
+        self.operations.append(GatedAdd(x, gate, y, residual))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

@@ -1,5 +1,7 @@
 """Looks up the tensors that an architecture needs, and checks their shapes."""
 
+import math
+
 import numpy as np
 
 from llm.errors import ModelFileError, UnsupportedModelError
@@ -20,15 +22,22 @@ class WeightTable:
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
+        return self._take(name, (rows, columns))
+
+    def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
+        """Matrices of `count` experts (rows, columns), as one of all their rows."""
+        return self._take(name, (count, rows, columns))
+
+    def _take(self, name: str, wanted: tuple[int, ...]) -> Weight:
         if name not in self._file.tensors:
             raise ModelFileError(self._file.path, f"tensor {name}", "missing")
         info = self._file.tensors[name]
         shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
-        if shape != (rows, columns):
-            found, wanted = _times(shape), _times((rows, columns))
-            problem = f"has the shape {found}, the metadata ask for {wanted}"
+        if shape != wanted:
+            problem = f"has the shape {_times(shape)}, the metadata ask for {_times(wanted)}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        return self._taken.setdefault(name, Weight(name, info.format, rows, columns))
+        weight = Weight(name, info.format, math.prod(wanted[:-1]), wanted[-1])
+        return self._taken.setdefault(name, weight)
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""

@@ -2,6 +2,16 @@
 
 from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
 from llm.gpu.operations.dense import Activation, Embed, GatedUnit, MatMul, RMSNorm, SelectRows
+from llm.gpu.operations.experts import (
+    MAX_EXPERTS,
+    MAX_USED,
+    Choice,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
+    Route,
+    Scoring,
+)
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -14,13 +24,19 @@ from llm.gpu.operations.operands import (
 
 __all__ = [
     "FLOAT_BYTES",
+    "MAX_EXPERTS",
+    "MAX_USED",
     "PAGE_CELLS",
     "Activation",
     "Attend",
     "CacheSlab",
     "CacheStore",
+    "Choice",
     "Count",
     "Embed",
+    "ExpertMatMul",
+    "ExpertSum",
+    "GatedAdd",
     "GatedUnit",
     "MatMul",
     "Operation",
@@ -28,9 +44,12 @@ __all__ = [
     "RMSNorm",
     "Region",
     "Rotate",
+    "Route",
+    "Scoring",
     "SelectRows",
     "Tensor",
     "Weight",
 ]
 
-Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Dense = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Operation = Dense | Route | ExpertMatMul | ExpertSum | GatedAdd

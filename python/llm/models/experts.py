@@ -1,0 +1,39 @@
+"""What the metadata say of a layer's experts, checked."""
+
+from dataclasses import dataclass
+
+from llm.errors import UnsupportedModelError
+from llm.files.gguf import GgufFile
+from llm.gpu.operations import MAX_EXPERTS, MAX_USED
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertSizes:
+    count: int  # E
+    used: int  # U, by a token
+    feed_forward: int  # F of one expert
+
+    @classmethod
+    def from_gguf(
+        cls, file: GgufFile, architecture: str, feed_forward: int | None = None
+    ) -> "ExpertSizes":
+        """`feed_forward`: of files that give the experts' width under no key of its own.
+
+        Raises ModelFileError, and UnsupportedModelError for more experts than the kernels choose
+        from.
+        """
+        meta = file.metadata
+        count = meta.int(f"{architecture}.expert_count", minimum=1)
+        used = meta.int(f"{architecture}.expert_used_count", minimum=1, maximum=count)
+        for key, value, most in (
+            ("expert_count", count, MAX_EXPERTS),
+            ("expert_used_count", used, MAX_USED),
+        ):
+            if value > most:
+                raise UnsupportedModelError(
+                    file.path, f"{architecture}.{key}", value, [f"up to {most}"]
+                )
+        key = f"{architecture}.expert_feed_forward_length"
+        if feed_forward is None:
+            return cls(count, used, meta.int(key, minimum=1))
+        return cls(count, used, meta.int(key, default=feed_forward, minimum=1))
