@@ -26,6 +26,8 @@ layout(push_constant, std430) uniform Params {
 	uint activation;
 	uint norm; // float32 weights, offset in words
 	float eps;
+	uint each; // rows for each that is counted
+	uint pad[3];
 }
 params;
 
@@ -51,7 +53,7 @@ vec4 values_at(const uint row, const uint quad) {
 
 void main() {
 	const uint row = gl_WorkGroupID.x;
-	if (row >= state[params.count_at]) {
+	if (row >= state[params.count_at] * params.each) {
 		return; // the whole group
 	}
 	const uint thread = gl_LocalInvocationID.x;

@@ -11,7 +11,8 @@
 //            COLUMNS  at most
 //            ROWS  at most 8: with more columns, fewer keep their sums in registers
 //            WEIGHT_ADDRESSES
-// Dispatch   (M / ROWS / y, y, 1)  where more than a dispatch takes
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (M / ROWS / y, y, tiles of columns)  y where M is more than a dispatch takes
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -31,6 +32,27 @@
 
 layout(local_size_x = GROUP_SIZE) in;
 
+#ifdef EXPERTS
+
+layout(push_constant, std430) uniform Params {
+	uvec2 plane_x; // addresses
+	uvec2 plane_y;
+	uvec2 plane_z;
+	uvec2 plane_w;
+	uvec2 x; // address
+	uint height; // M, rows of the weights of an expert
+	uint width; // K, a multiple of 32
+	uint y; // offsets in floats
+	uint choice;
+	uint used; // U, experts of a row
+	uint inputs; // rows of x for a row of the run: 1 or U
+	uint zero; // 0, which a compiler cannot know
+	uint pad[3];
+}
+params;
+
+#else
+
 layout(push_constant, std430) uniform Params {
 	uvec2 plane_x; // addresses
 	uvec2 plane_y;
@@ -45,6 +67,10 @@ layout(push_constant, std430) uniform Params {
 	uint zero; // 0, which a compiler cannot know
 }
 params;
+
+#endif
+
+#include "product_columns.glslh"
 
 const uint LINE_WORDS = 16u; // of the CPU's cache
 
@@ -61,8 +87,8 @@ uint touch_ahead(const Plane plane, const uint part_bytes, const uint next_part,
 }
 
 void main() {
-	const uint n_columns = state[params.count_at];
-	if (n_columns == 0u) {
+	const ColumnTile columns = columns_of(gl_WorkGroupID.z, COLUMNS);
+	if (columns.first >= columns.end) {
 		return; // the whole group
 	}
 	// read here, as every use would check that there are so many words of them
@@ -72,7 +98,11 @@ void main() {
 	const uint n_parts = params.width / PART_WEIGHTS;
 	const uint column_runs = params.width / LANES;
 	const uint y = params.y;
+#ifdef EXPERTS
+	const uint residual = NONE;
+#else
 	const uint residual = params.residual;
+#endif
 	const uint zero = params.zero;
 
 	// rows past the last one compute the last one again
@@ -80,13 +110,13 @@ void main() {
 	uint parts[ROWS];
 	float sums[COLUMNS][ROWS];
 	for (uint r = 0u; r < ROWS; r++) {
-		parts[r] = min(first_row + r, height - 1u) * n_parts;
+		parts[r] = (columns.weight_row + min(first_row + r, height - 1u)) * n_parts;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			sums[c][r] = 0.0;
 		}
 	}
-	const uint next_part = (first_row + ROWS) * n_parts;
-	const uint last_part = height * n_parts - 1u;
+	const uint next_part = (columns.weight_row + first_row + ROWS) * n_parts;
+	const uint last_part = (columns.weight_row + height) * n_parts - 1u;
 	uint touched = 0u;
 	for (uint p = 0u; p < n_parts; p += PARTS) {
 		touched |= touch_ahead(planes.x, PART_BYTES.x, next_part, last_part, p);
@@ -98,7 +128,7 @@ void main() {
 			vec2 far[COLUMNS];
 			for (uint c = 0u; c < COLUMNS; c++) {
 				// columns past the last one are that one again
-				const uint at = run + min(c, n_columns - 1u) * column_runs;
+				const uint at = run + row_of_x(min(columns.first + c, columns.end - 1u)) * column_runs;
 				near[c] = vec2(lane_float(x, at), lane_float(x, at + 1u));
 				far[c] = vec2(lane_float(x, at + RUN_STEP / LANES), lane_float(x, at + RUN_STEP / LANES + 1u));
 			}
@@ -135,8 +165,8 @@ void main() {
 			const float sum = subgroupAdd(sums[c][r]);
 			own = gl_SubgroupInvocationID == r ? sum : own;
 		}
-		if (gl_SubgroupInvocationID < ROWS && row < height && c < n_columns) {
-			const uint at = c * height + row;
+		if (gl_SubgroupInvocationID < ROWS && row < height && columns.first + c < columns.end) {
+			const uint at = row_of_y(columns.first + c) * height + row;
 			own += float(touched & zero);
 			work[y + at] = residual == NONE ? own : work[residual + at] + own;
 		}

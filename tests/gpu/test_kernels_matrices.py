@@ -44,7 +44,7 @@ UNTOUCHED = np.float32(-7.5)
 TOLERANCE = 2.0**-10 + 60 * 2.0**-24
 LEAST_HALF = 2.0**-25  # half of the smallest float16 step, where weights are tiny
 
-NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}  # but x
+NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0, "each": 1}
 
 SIZES = [(37, 256), (130, 768), (33, 2048)]
 NARROW = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block

@@ -31,6 +31,7 @@ from llm.gpu.operations import (
     SelectRows,
     Tensor,
     Weight,
+    list_words,
 )
 
 ALIGNMENT = 4  # floats: kernels read activations as vec4
@@ -130,7 +131,11 @@ class Tape:
         """Room for what a router chooses for each token."""
         if not 1 <= used <= min(experts, MAX_USED) or experts > MAX_EXPERTS:
             raise ValueError(f"{used} of {experts} experts")
-        return Choice(self.tensor(2 * used), experts)
+        rows = self.tensor(2 * used)
+        words = list_words(rows.rows * used, experts)
+        lists = Tensor(self.work_floats, 1, words)
+        self.work_floats += -(-words // ALIGNMENT) * ALIGNMENT
+        return Choice(rows, lists, experts)
 
     def route(
         self,

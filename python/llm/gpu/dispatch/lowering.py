@@ -13,18 +13,23 @@ from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.dispatch.lowering_experts import ExpertLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     Attend,
     CacheStore,
     Embed,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
     GatedUnit,
     MatMul,
     Operation,
     Region,
     RMSNorm,
     Rotate,
+    Route,
     SelectRows,
     Tensor,
     Weight,
@@ -49,6 +54,7 @@ class Lowering:
         self._layout = layout
         self._products = products
         self._attention = attention
+        self._experts = ExpertLowering(layout, products)
 
     def lower(self, operations: Sequence[Operation], *, are_apart: bool = False) -> list[Dispatch]:
         """The dispatches of a whole tape, in order.
@@ -56,7 +62,8 @@ class Lowering:
         Rows that `are_apart` may be of several sequences.
         """
         dispatches: list[Dispatch] = []
-        self._products.begin()
+        self._products.begin(operations)
+        self._experts.begin()
         for index, op in enumerate(operations):
             self._products.notice(op.writes)
             lowered: Dispatch | list[Dispatch] | None = None
@@ -99,6 +106,18 @@ class Lowering:
 
     def _matmul(self, op: MatMul) -> list[Dispatch]:
         return self._products.lower(op)
+
+    def _route(self, op: Route) -> Dispatch:
+        return self._experts.route(op)
+
+    def _expert_matmul(self, op: ExpertMatMul) -> list[Dispatch]:
+        return self._experts.multiply(op)
+
+    def _expert_sum(self, op: ExpertSum) -> Dispatch:
+        return self._experts.sum_up(op)
+
+    def _gated_add(self, op: GatedAdd) -> Dispatch:
+        return self._experts.add_gated(op)
 
     def _rotate(self, op: Rotate) -> Dispatch:
         norm = state.NONE if op.norm is None else self._planes(op.norm)[0]
@@ -177,6 +196,10 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,
     SelectRows: Lowering._select_rows,
+    Route: Lowering._route,
+    ExpertMatMul: Lowering._expert_matmul,
+    ExpertSum: Lowering._expert_sum,
+    GatedAdd: Lowering._gated_add,
 }
 
 

@@ -11,6 +11,8 @@ from llm.gpu.operations.experts import (
     GatedAdd,
     Route,
     Scoring,
+    list_words,
+    most_tiles,
 )
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
@@ -49,6 +51,8 @@ __all__ = [
     "SelectRows",
     "Tensor",
     "Weight",
+    "list_words",
+    "most_tiles",
 ]
 
 Dense = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows

@@ -1,7 +1,7 @@
 """Operations on experts: matrices of which each row chooses a few for itself.
 
-Letters: T rows of this run, E experts, U of them used by a row, M rows and K columns of the matrix of
-one expert, C model width.
+Letters: T rows of this run, E experts, U of them used by a row, M rows and K columns of the matrix
+of one expert, C model width.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from llm.gpu.operations.operands import Region, Tensor, Weight
 
 MAX_EXPERTS = 512  # of a layer: shared memory of the kernel that chooses
 MAX_USED = 32  # of a row
+TILE_PAIRS = 8  # rows that use one expert, of the smallest tile of them
+TILE_WORDS = 3  # of the lists of these, as expert_lists.glslh has them
 
 
 class Scoring(IntEnum):
@@ -24,10 +26,12 @@ class Scoring(IntEnum):
 class Choice:
     """Which experts each row uses, best first, and what share of their sum each has.
 
-    `rows` holds in each row the numbers of the experts, as floats, and then their shares.
+    `rows` holds in each row the numbers of the experts, as floats, and then their shares. `lists`
+    is room where an executor may list the rows of each expert, in tiles.
     """
 
     rows: Tensor  # (T, 2*U)
+    lists: Tensor  # (1, words)
     experts: int  # E
 
     @property
@@ -35,8 +39,28 @@ class Choice:
         return self.rows.width // 2
 
     @property
+    def pairs(self) -> int:
+        """Of a row and an expert that it uses, at most."""
+        return self.rows.rows * self.used
+
+    @property
+    def pairs_at(self) -> int:
+        """The word of the lists where these start, behind the tiles."""
+        return list_words(self.pairs, self.experts) - self.pairs
+
+    @property
     def region(self) -> Region:
         return self.rows.region
+
+
+def most_tiles(pairs: int, experts: int, size: int) -> int:
+    """Tiles of up to `size` pairs of a row and an expert, none of which is of two experts."""
+    return pairs // size + min(pairs, experts)
+
+
+def list_words(pairs: int, experts: int) -> int:
+    """Of the lists of so many pairs."""
+    return 1 + TILE_WORDS * most_tiles(pairs, experts, TILE_PAIRS) + pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +107,10 @@ class ExpertMatMul:
         return self.y.width // self.choice.used
 
     @property
-    def is_shared(self) -> bool:
-        """Whether all experts of a row have the same x."""
-        return self.x.width == self.weight.columns
+    def inputs(self) -> Tensor:
+        """x as rows of K: one for each row of the run, or one for each of its experts."""
+        rows = self.x.rows * self.x.width // self.weight.columns
+        return Tensor(self.x.offset, rows, self.weight.columns)
 
     @property
     def reads(self) -> tuple[Region, ...]:

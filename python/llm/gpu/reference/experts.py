@@ -43,7 +43,7 @@ def expert_matmul(run: Workspace, op: ExpertMatMul) -> None:
     weights = run.weights[op.weight.name].reshape(op.choice.experts, op.height, -1)  # (E, M, K)
     for expert in np.unique(experts):
         places = np.flatnonzero(experts == expert)
-        rows = places // op.choice.used if op.is_shared else places
+        rows = places // op.choice.used if op.inputs.rows == op.x.rows else places
         y[places] = x[rows] @ weights[expert].T
         if op.bias is not None:
             y[places] += run.weights[op.bias.name][expert]

@@ -1,0 +1,64 @@
+"""Executors that run experts on the GPU give what the reference gives, on tiny models."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.architectures import qwen3moe
+from support.loading import finish
+from support.random_model import VOCABULARY
+
+from llm.generate.model import Model, load_model
+from llm.gpu.device.rendering_device import open_device
+from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.fused import executor as fused
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
+TOLERANCE = 3e-3  # see test_dispatch.py
+CASES: dict[str, Callable[[Path], Path]] = {
+    **qwen3moe.CASES,
+    "qwen3moe, mixed formats": partial(qwen3moe.write, formats=qwen3moe.MIXED),
+}
+
+
+def load(path: Path, name: str) -> Model:
+    return finish(
+        load_model(str(path), executor=name, context_length=96, max_outputs=64, chunk_rows=64)
+    )
+
+
+def load_dispatch(path: Path, *, is_cpu: bool) -> Model:
+    """With the kernels for software drivers or with those for GPUs, whatever this device is."""
+    device = open_device()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "is_cpu", is_cpu)
+        patch.setattr(fused, "FusedExecutor", DispatchExecutor)
+        model = load(path, "dispatch")
+    assert model.executor == "dispatch"
+    return model
+
+
+def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
+    found, start = [], 0
+    for count in pieces:
+        ids = PROMPT[start : start + count]
+        model.forward(ids, start, range(len(ids)))
+        found.append(model.logits().copy())
+        start += count
+    assert start == len(PROMPT)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize("write", CASES.values(), ids=CASES)
+def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
+    path = write(tmp_path / "tiny.gguf")
+    expected = logits_of(load(path, "reference"), [61])
+    model = load_dispatch(path, is_cpu=is_cpu)
+    for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
+        found = logits_of(model, pieces)
+        print(pieces[:2], np.abs(found - expected).max() / np.abs(expected).max())
+        assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+    model.close()
