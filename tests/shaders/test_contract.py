@@ -54,9 +54,7 @@ def test_params(name: str) -> None:
     if not KERNELS[name].params:
         assert "push_constant" not in expand(name)
         return
-    fields = re.findall(
-        r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(name), re.MULTILINE
-    )
+    fields = re.findall(r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(name), re.MULTILINE)
     declared = {field: CODES[type_name] for type_name, field, count in fields if field != "pad"}
     padding = sum(4 * int(count) for _, field, count in fields if field == "pad")
     kernel = KERNELS[name]
