@@ -20,6 +20,7 @@
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            USE_F32, USE_F16, USE_Q5_0, USE_Q8_0, USE_Q4_K, USE_Q6_K: the formats of the weights
+//            EXPERTS, USED_EXPERTS: where the model has some, how many a layer has, and how many a token uses
 //            HAS_INTEGER_DOT
 //            STEP_CASES     a case for each kind of step, from 1 on
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)

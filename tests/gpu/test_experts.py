@@ -6,20 +6,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType as Type
 from support.architectures import qwen3moe
 from support.loading import finish
 from support.random_model import VOCABULARY
+from support.rounded_inputs import round_inputs
+from support.tiny_models import SHARP, error
 
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
+from llm.gpu.fused import persistent
+from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 TOLERANCE = 3e-3  # see test_dispatch.py
 CASES: dict[str, Callable[[Path], Path]] = {
     **qwen3moe.CASES,
     "qwen3moe, mixed formats": partial(qwen3moe.write, formats=qwen3moe.MIXED),
+}
+K_QUANTS = {**dict.fromkeys(qwen3moe.KINDS, Type.Q4_K), "ffn_gate_inp": Type.F32}
+K_QUANTS |= {"output": Type.Q6_K, "ffn_down_exps": Type.Q6_K}
+WITH_STEPS: dict[str, Callable[[Path], Path]] = {
+    "qwen3moe": qwen3moe.write,
+    "qwen3moe, blocks of 32": partial(qwen3moe.write, formats=qwen3moe.EQUAL),
+    "qwen3moe, Q4_K_M": partial(
+        qwen3moe.write,
+        formats={**K_QUANTS, "attn_output": Type.Q8_0},
+        width=512,
+        feed_forward=256,
+    ),
 }
 
 
@@ -62,3 +79,26 @@ def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> 
         print(pieces[:2], np.abs(found - expected).max() / np.abs(expected).max())
         assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     model.close()
+
+
+@pytest.mark.parametrize("write", WITH_STEPS.values(), ids=WITH_STEPS)
+def test_as_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
+) -> None:
+    device = open_device()
+    assert device is not None
+    if device.is_cpu:
+        monkeypatch.setattr(persistent, "resident_groups", lambda _meet: 1)
+    round_inputs(monkeypatch)
+    path = write(tmp_path / "tiny.gguf")
+    models = [load(path, "persistent"), load(path, "reference")]
+    assert models[0].executor == "persistent"
+    for model in models:
+        model.forward(PROMPT[:40], 0, [39])
+    found, expected = (model.decode(PROMPT[40], 40, 17, GREEDY, ()) for model in models)
+    assert found == expected
+    for model in models:
+        model.forward([PROMPT[57]], 57, [0])
+    print(error(models[0].logits(), models[1].logits()))
+    assert error(models[0].logits(), models[1].logits()) < SHARP
+    models[0].close()

@@ -28,6 +28,7 @@ KINDS = (
     "ffn_down_exps",
 )
 F32 = dict.fromkeys(KINDS, Type.F32)
+EQUAL = {**dict.fromkeys(KINDS, Type.Q8_0), "ffn_gate_inp": Type.F32, "ffn_down_exps": Type.Q5_0}
 MIXED = {**dict.fromkeys(KINDS, Type.Q8_0), "ffn_gate_inp": Type.F32, "ffn_up_exps": Type.F16}
 
 
@@ -35,13 +36,15 @@ def write(
     path: Path,
     *,
     formats: Mapping[str, Type] = F32,
+    width: int = WIDTH,
+    feed_forward: int = FEED_FORWARD,
     metadata: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
 ) -> Path:
     keys: dict[str, Any] = {
         "qwen3moe.block_count": LAYERS,
         "qwen3moe.context_length": CONTEXT,
-        "qwen3moe.embedding_length": WIDTH,
+        "qwen3moe.embedding_length": width,
         "qwen3moe.feed_forward_length": 800,  # of no layer
         "qwen3moe.attention.head_count": HEADS,
         "qwen3moe.attention.head_count_kv": KV_HEADS,
@@ -51,32 +54,34 @@ def write(
         "qwen3moe.rope.freq_base": 1e6,
         "qwen3moe.expert_count": EXPERTS,
         "qwen3moe.expert_used_count": USED,
-        "qwen3moe.expert_feed_forward_length": FEED_FORWARD,
+        "qwen3moe.expert_feed_forward_length": feed_forward,
         **(metadata or {}),
     }
-    return write_random_model(path, "qwen3moe", keys, _shapes(), formats, without=without)
+    return write_random_model(
+        path, "qwen3moe", keys, _shapes(width, feed_forward), formats, without=without
+    )
 
 
-def _shapes() -> dict[str, tuple[int, ...]]:
+def _shapes(width: int, feed_forward: int) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {
-        "token_embd.weight": (VOCABULARY, WIDTH),
-        "output.weight": (VOCABULARY, WIDTH),
-        "output_norm.weight": (WIDTH,),
+        "token_embd.weight": (VOCABULARY, width),
+        "output.weight": (VOCABULARY, width),
+        "output_norm.weight": (width,),
     }
     for layer in range(LAYERS):
         block: dict[str, tuple[int, ...]] = {
-            "attn_norm": (WIDTH,),
-            "attn_q": (HEADS * HEAD_SIZE, WIDTH),
-            "attn_k": (KV_HEADS * HEAD_SIZE, WIDTH),
-            "attn_v": (KV_HEADS * HEAD_SIZE, WIDTH),
+            "attn_norm": (width,),
+            "attn_q": (HEADS * HEAD_SIZE, width),
+            "attn_k": (KV_HEADS * HEAD_SIZE, width),
+            "attn_v": (KV_HEADS * HEAD_SIZE, width),
             "attn_q_norm": (HEAD_SIZE,),
             "attn_k_norm": (HEAD_SIZE,),
-            "attn_output": (WIDTH, HEADS * HEAD_SIZE),
-            "ffn_norm": (WIDTH,),
-            "ffn_gate_inp": (EXPERTS, WIDTH),
-            "ffn_gate_exps": (EXPERTS, FEED_FORWARD, WIDTH),
-            "ffn_up_exps": (EXPERTS, FEED_FORWARD, WIDTH),
-            "ffn_down_exps": (EXPERTS, WIDTH, FEED_FORWARD),
+            "attn_output": (width, HEADS * HEAD_SIZE),
+            "ffn_norm": (width,),
+            "ffn_gate_inp": (EXPERTS, width),
+            "ffn_gate_exps": (EXPERTS, feed_forward, width),
+            "ffn_up_exps": (EXPERTS, feed_forward, width),
+            "ffn_down_exps": (EXPERTS, width, feed_forward),
         }
         shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in block.items()}
     return shapes
