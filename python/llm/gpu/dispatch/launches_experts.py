@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from llm.gpu.dispatch.launches import PART_WEIGHTS, Groups, ceil_div
 from llm.gpu.dispatch.launches_products import plan_product
+from llm.gpu.kernels.experts import of_experts
 from llm.gpu.kernels.matrix_tiles import MatrixTile, Tile
-from llm.gpu.kernels.variants import KERNELS, MATMUL_ROWS_ROWS, MATMUL_TILE_ROWS, of_experts
+from llm.gpu.kernels.variants import KERNELS, MATMUL_ROWS_ROWS, MATMUL_TILE_ROWS
 from llm.gpu.operations import most_tiles
 
 ROOM = 1.25  # of a tile, over the mean number of rows that use an expert

@@ -5,14 +5,13 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
-from dataclasses import replace
 from itertools import product
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
+from llm.gpu.kernels.experts import CHOOSING, products_of_experts
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
-from llm.gpu.kernels.matrix_tiles import EXPERT_TILES, FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
+from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.kernels.resident import SAMPLE_RESIDENT
-from llm.gpu.operations import MAX_EXPERTS, MAX_USED
 
 PRODUCT: Params = {
     "planes": "4I",
@@ -35,33 +34,6 @@ PRODUCT_BY_LANES: Params = {
     "y": "I",
     "residual": "I",
     "count_at": "I",
-    "zero": "I",
-}
-PRODUCT_OF_EXPERTS: Params = {
-    "planes": "4I",
-    "height": "I",
-    "width": "I",
-    "x": "I",
-    "y": "I",
-    "choice": "I",
-    "used": "I",
-    "inputs": "I",
-    "lists": "I",
-    "pairs": "I",
-    "threads_per_row": "I",
-}
-PRODUCT_OF_EXPERTS_BY_LANES: Params = {
-    "plane_x": "2I",
-    "plane_y": "2I",
-    "plane_z": "2I",
-    "plane_w": "2I",
-    "x": "2I",
-    "height": "I",
-    "width": "I",
-    "y": "I",
-    "choice": "I",
-    "used": "I",
-    "inputs": "I",
     "zero": "I",
 }
 ATTEND: Params = {
@@ -179,40 +151,6 @@ KERNELS: dict[str, Kernel] = {
             "n_parts": "I",
             "step": "I",
         },
-    ),
-    "route": Kernel(
-        "route.comp",
-        64,
-        {
-            "logits": "I",
-            "choice": "I",
-            "bias": "I",
-            "experts": "I",
-            "used": "I",
-            "scoring": "I",
-            "normalised": "I",
-            "scale": "f",
-        },
-        {"MAX_EXPERTS": MAX_EXPERTS, "MAX_USED": MAX_USED},
-    ),
-    "list_experts": Kernel(
-        "list_experts.comp",
-        256,
-        {"choice": "I", "used": "I", "experts": "I", "size": "I", "lists": "I", "pairs": "I"},
-        {"MAX_EXPERTS": MAX_EXPERTS},
-    ),
-    "expert_bias": Kernel(
-        "expert_bias.comp",
-        64,
-        {"bias": "I", "y": "I", "choice": "I", "used": "I", "height": "I"},
-    ),
-    "expert_sum": Kernel(
-        "expert_sum.comp",
-        64,
-        {"x": "I", "choice": "I", "y": "I", "residual": "I", "used": "I", "width": "I"},
-    ),
-    "gated_add": Kernel(
-        "gated_add.comp", 64, {"x": "I", "gate": "I", "y": "I", "residual": "I", "width": "I"}
     ),
     "gated_unit": Kernel(
         "gated_unit.comp",
@@ -341,32 +279,8 @@ for _name, _id in FORMAT_IDS.items():
         )
 
 
-# Of experts: a pair of a row and an expert each, or tiles of rows that use the same one.
-EACH_PAIR, TILES = 1, 2
-
-
-def _add_of_experts(name: str, experts: int, params: Params = PRODUCT_OF_EXPERTS) -> None:
-    kernel = KERNELS[name]
-    defines = {**kernel.defines, "EXPERTS": experts}
-    KERNELS[of_experts(name)] = replace(kernel, params=params, defines=defines)
-
-
-def of_experts(name: str) -> str:
-    """The kernel of a product, for experts."""
-    return f"{name}_experts"
-
-
-for _name in FORMAT_IDS:
-    _add_of_experts(f"matvec_{_name}_1", EACH_PAIR)
-    _add_of_experts(f"matmul_rows_{_name}_1", EACH_PAIR)
-    for _parts in LANES_PARTS:
-        _add_of_experts(f"matvec_lanes_{_name}_{_parts}_1", EACH_PAIR, PRODUCT_OF_EXPERTS_BY_LANES)
-    _add_of_experts(f"matmul_rows_{_name}_8", TILES)
-    _add_of_experts(f"matmul_{_name}_32", TILES)
-    for _tile in EXPERT_TILES + SMALL_MATRIX_TILES:
-        _add_of_experts(_tile.kernel(_name), TILES)
-
-
+KERNELS.update(CHOOSING)
+KERNELS.update(products_of_experts(KERNELS, LANES_PARTS))
 KERNELS.update(SAMPLE_RESIDENT)
 
 
