@@ -1,4 +1,4 @@
-"""Kernels of experts: choosing and listing them, and products that look up whose weights they read."""
+"""Kernels of experts: choosing them, listing them, and products that look up their weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
