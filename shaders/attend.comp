@@ -1,7 +1,8 @@
 // y[r, h] = softmax over the cells j that row r sees of (q[r, h] . K[j]), times V[j]
 //
 // A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. q is
-// scaled already. All cells up to the last row's position must have been written.
+// scaled already. All cells up to the last row's position must have been written. With sinks, the softmax
+// of head h has one more score, sinks[h], whose value is 0.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
 // group for up to COLUMNS columns of a key/value head, `step` after those of the group before, so that a
@@ -32,7 +33,7 @@ layout(push_constant, std430) uniform Params {
 	uint head_size; // D, a multiple of 8
 	uint window; // or 0
 	uint step; // columns from group to group, at most COLUMNS
-	uint pad[1];
+	uint sinks; // float32 weights, offset in words; or NONE
 }
 params;
 
@@ -50,6 +51,7 @@ struct Columns {
 	uint y[COLUMNS]; // where its result starts, in floats
 	uint first[COLUMNS]; // cell that it sees
 	uint last[COLUMNS];
+	uint head[COLUMNS]; // that the query is of
 	uint count; // the others are the last one again
 	uint table; // of their sequence
 };
@@ -70,6 +72,7 @@ Columns find_columns(const uint n_columns) {
 		columns.y[c] = params.y + row * params.y_stride + head * params.head_size;
 		columns.first[c] = sees_all ? 0u : position - params.window + 1u;
 		columns.last[c] = position;
+		columns.head[c] = head;
 	}
 	return columns;
 }
@@ -217,6 +220,9 @@ void main() {
 		float sum = 0.0;
 		for (uint s = 0u; s < SEGMENTS; s++) {
 			sum += partial[c][s];
+		}
+		if (params.sinks != NONE) {
+			sum += exp(uintBitsToFloat(weights[params.sinks + columns.head[c]]) - greatest[c]);
 		}
 		if (c < columns.count) {
 			for (uint pair = thread; pair < params.head_size / 2u; pair += GROUP_SIZE) {

@@ -41,7 +41,7 @@ vec4 values_at(const uint row, const uint quad) {
 	const vec4 up = work4[params.up / 4u + at];
 	vec4 values;
 	for (uint j = 0u; j < 4u; j++) {
-		values[j] = activated(x[j], params.activation) * up[j];
+		values[j] = gated(x[j], up[j], params.activation);
 	}
 	return values;
 #elif SOURCE == 2

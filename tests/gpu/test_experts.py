@@ -1,4 +1,4 @@
-"""Executors that run experts on the GPU give what the reference gives, on tiny models."""
+"""Models with experts on the GPU executors give what the reference gives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,25 +7,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.architectures import qwen3moe
+from support.architectures import all_cases, qwen3moe
 from support.loading import finish
 from support.random_model import VOCABULARY
+from support.rounded_halves import round_to_halves
 from support.rounded_inputs import round_inputs
 from support.tiny_models import SHARP, error
 
 from llm.generate.model import Model, load_model
+from llm.gpu.device.matrices import multiplies
 from llm.gpu.device.rendering_device import open_device
+from llm.gpu.dispatch import executor as dispatch
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
 from llm.gpu.fused import persistent
+from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 TOLERANCE = 3e-3  # see test_dispatch.py
-CASES: dict[str, Callable[[Path], Path]] = {
-    **qwen3moe.CASES,
-    "qwen3moe, mixed formats": partial(qwen3moe.write, formats=qwen3moe.MIXED),
-}
+CASES = [
+    *all_cases(),
+    pytest.param(
+        partial(qwen3moe.write, formats=qwen3moe.MIXED), id="qwen3moe, formats of their own"
+    ),
+]
 K_QUANTS = {**dict.fromkeys(qwen3moe.KINDS, Type.Q4_K), "ffn_gate_inp": Type.F32}
 K_QUANTS |= {"output": Type.Q6_K, "ffn_down_exps": Type.Q6_K}
 WITH_STEPS: dict[str, Callable[[Path], Path]] = {
@@ -69,14 +75,34 @@ def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
-@pytest.mark.parametrize("write", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("write", CASES)
 def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
     path = write(tmp_path / "tiny.gguf")
     expected = logits_of(load(path, "reference"), [61])
     model = load_dispatch(path, is_cpu=is_cpu)
     for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
         found = logits_of(model, pieces)
-        print(pieces[:2], np.abs(found - expected).max() / np.abs(expected).max())
+        assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+    model.close()
+
+
+@pytest.mark.parametrize("write", all_cases("gpt_oss", "qwen2moe", "qwen3moe"))
+def test_by_matrices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
+) -> None:
+    """But for attention, which software drivers take long to compile."""
+    device = open_device()
+    assert device is not None
+    tiles = MATRIX_TILES if multiplies(device, 32) else SMALL_MATRIX_TILES
+    if not multiplies(device, tiles[0].subgroup_size):
+        pytest.skip(f"{device.name} multiplies no cooperative matrices")
+    monkeypatch.setattr(dispatch, "usable_tiles", lambda _: tiles)
+    round_to_halves(monkeypatch)
+    path = write(tmp_path / "tiny.gguf")
+    expected = logits_of(load(path, "reference"), [61])
+    model = load(path, "dispatch")
+    for pieces in ([61], [7] * 8 + [5]):
+        found = logits_of(model, pieces)
         assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
     model.close()
 
@@ -99,6 +125,5 @@ def test_as_steps(
     assert found == expected
     for model in models:
         model.forward([PROMPT[57]], 57, [0])
-    print(error(models[0].logits(), models[1].logits()))
     assert error(models[0].logits(), models[1].logits()) < SHARP
     models[0].close()

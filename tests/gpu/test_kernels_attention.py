@@ -33,6 +33,7 @@ Y = 1 << 19  # floats
 PARTIALS = 1 << 20
 PAGES = 2048  # words before the first page
 PAGE_WORDS = 64  # of a page before its keys
+SINKS = 40  # words of the weights before them
 UNTOUCHED = np.float32(-7.5)
 # Scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error.
 EXACT = 1e-5
@@ -45,7 +46,7 @@ Maker = Callable[[KernelBench, "Case"], AttendPlan]
 class Case:
     """Heads of `head_size`; rows at `positions`; `window` cells, or 0 for all.
 
-    Rows are of one sequence, or each `of_its_own`.
+    Rows are of one sequence, or each `of_its_own`. Sinks lie in the weights from word SINKS on.
     """
 
     heads: int
@@ -54,6 +55,7 @@ class Case:
     window: int
     positions: tuple[int, ...]
     of_its_own: bool = False
+    sinks: tuple[float, ...] = ()  # of each head
 
     @property
     def sequences(self) -> list[int]:
@@ -84,6 +86,8 @@ CASES = [
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
     pytest.param(Case(6, 2, 48, 70, (130, 7, 200), True), id="several, three heads a group"),
+    pytest.param(Case(4, 2, 64, 0, (0, 300), False, (-40.0, 0.5, 3.0, 90.0)), id="sinks"),
+    pytest.param(Case(4, 2, 64, 20, (77,), False, (2.0, 0.5, -3.0, 9.0)), id="sinks, a window"),
 ]
 
 
@@ -94,6 +98,7 @@ MATRIX_CASES = [
     pytest.param(Case(8, 4, 16, 20, tuple(range(90, 121))), id="queries that fill no tile"),
     pytest.param(Case(32, 1, 16, 1, (5, 6)), id="a window of one cell"),
     pytest.param(Case(4, 1, 32, 0, (130, 0, 64, 63, 500), True), id="several sequences"),
+    pytest.param(Case(4, 2, 32, 0, (0, 300), False, (-40.0, 0.5, 3.0, 90.0)), id="sinks"),
 ]
 
 
@@ -145,8 +150,10 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
         for head in range(case.heads):
             kv_head = head // (case.heads // case.kv_heads)
             scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
-            shares = np.exp(scores - scores.max())
-            shares /= shares.sum()
+            greatest = scores.max()
+            shares = np.exp(scores - greatest)
+            sink = np.exp(case.sinks[head] - greatest) if case.sinks else 0.0
+            shares /= shares.sum() + sink
             y[0, row, head] = shares @ values[seen, kv_head]
             y[1, row, head] = shares @ np.abs(values[seen, kv_head])
     return y[0], y[1]
@@ -209,12 +216,14 @@ def launches_of(case: Case, plan: AttendPlan, q_stride: int, y_stride: int) -> l
     target = {"y": Y, "y_stride": y_stride}
     source = {"q": Q, "q_stride": q_stride, "k_cache": PAGE_WORDS, "v_cache": values, **heads}
     params = {**source, **target, "window": case.window, "step": plan.step}
+    params["sinks"] = SINKS if case.sinks else state.NONE
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
     if plan.parts > 1:
         sizes = {"head_size": case.head_size, "queries": plan.tile.queries, "n_parts": plan.parts}
-        merge = {"partials": PARTIALS, **target, **heads, **sizes, "step": plan.step}
+        sizes |= {"step": plan.step, "sinks": params["sinks"]}
+        merge = {"partials": PARTIALS, **target, **heads, **sizes}
         found.append(("attend_merge", merge, plan.merge_groups))
     return found
 
@@ -228,6 +237,7 @@ def attend(bench: KernelBench, case: Case, plan: AttendPlan, q: np.ndarray) -> n
     bench.put("work", Y, np.full((rows + 1, width + 4), UNTOUCHED))
     bench.put("work", PARTIALS, np.full(plan.partial_floats + 4, UNTOUCHED))
     bench.put_state(ROWS=rows, POSITIONS=case.positions)
+    bench.put("weights", SINKS, np.array([*case.sinks, 0.0], np.float32))
     bench.run(launches_of(case, plan, width + 8, width + 4))
     found = bench.floats(Y, rows + 1, width + 4)
     assert (found[:rows, width:] == UNTOUCHED).all()

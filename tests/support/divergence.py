@@ -22,10 +22,13 @@ def divergence(golden_ids: np.ndarray, golden_log: np.ndarray, logits: np.ndarra
     ours = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     ours_kept = np.take_along_axis(ours, golden_ids, axis=1)  # (positions, kept)
     golden_log = golden_log.astype(np.float64)
+    if golden_log.shape[1] == logits.shape[1]:  # all: what they lack of 1 is rounding
+        golden_log -= np.log(np.exp(golden_log).sum(axis=1, keepdims=True))
     golden = np.exp(golden_log)
-    kept = (golden * (golden_log - ours_kept)).sum(axis=1)
-    golden_rest = np.clip(1.0 - golden.sum(axis=1), 1e-12, None)
-    ours_rest = np.clip(1.0 - np.exp(ours_kept).sum(axis=1), 1e-12, None)
-    each = kept + golden_rest * np.log(golden_rest / ours_rest)
+    each = (golden * (golden_log - ours_kept)).sum(axis=1)  # (positions,)
+    if golden_log.shape[1] < logits.shape[1]:
+        golden_rest = np.clip(1.0 - golden.sum(axis=1), 1e-12, None)
+        ours_rest = np.clip(1.0 - np.exp(ours_kept).sum(axis=1), 1e-12, None)
+        each += golden_rest * np.log(golden_rest / ours_rest)
     same = logits.argmax(axis=1) == golden_ids[:, 0]
     return Divergence(float(each.mean()), float(each.max()), float(same.mean()))

@@ -11,13 +11,18 @@ from support.random_model import VOCABULARY
 def distributions(path: Path, tokens: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Ids and log probabilities, the likeliest first, after each token of a random model's text.
 
-    Both are (positions, V).
+    Both are (positions, V). All in float32: flash attention would round keys and queries to
+    float16, whatever the cache holds.
     """
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = 96
     params.n_parallel = 1
     params.warmup = False
+    params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    # Threads that wait for each other spin; one is quickest where others have the cores too.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     ids, log_probabilities = [], []
     for count in range(1, len(tokens) + 1):

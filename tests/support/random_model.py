@@ -35,6 +35,8 @@ def write_random_model(
 ) -> Path:
     """Writes the model: vectors in float32, matrices in the format of their kind ("attn_q").
 
+    Norms are around 1, biases around 0.
+
     Numbers and texts of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
     """
@@ -54,6 +56,8 @@ def write_random_model(
             continue
         if name in others:
             writer.add_tensor(name, others.pop(name).astype(np.float32))
+        elif name.endswith(".bias"):
+            writer.add_tensor(name, source.normal(0.0, 0.3, shape).astype(np.float32))
         elif len(shape) == 1:
             writer.add_tensor(name, source.uniform(0.5, 1.5, shape).astype(np.float32))
         else:

@@ -11,6 +11,7 @@ from llm.gpu.operations import (
     MAX_EXPERTS,
     MAX_USED,
     Activation,
+    AddBias,
     Attend,
     CacheSlab,
     CacheStore,
@@ -27,6 +28,7 @@ from llm.gpu.operations import (
     RMSNorm,
     Rotate,
     Route,
+    ScaleLogits,
     Scoring,
     SelectRows,
     Tensor,
@@ -81,6 +83,7 @@ class Tape:
         x: Tensor,
         y: Tensor,
         *,
+        bias: Weight | None = None,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
     ) -> None:
@@ -89,6 +92,12 @@ class Tape:
         if residual is not None:
             _same(f"{weight.name} residual width", residual.width, y.width)
         self.operations.append(MatMul(weight, x, y, residual, count))
+        if bias is not None:
+            _same(f"{bias.name} columns", bias.columns, y.width)
+            self.operations.append(AddBias(bias, y, count))
+
+    def scale_logits(self, x: Tensor, *, scale: float = 1.0, soft_cap: float = 0.0) -> None:
+        self.operations.append(ScaleLogits(x, scale, soft_cap))
 
     def rotate(
         self,
@@ -114,13 +123,23 @@ class Tape:
         self.operations.append(CacheStore(k, v, cache))
 
     def attend(
-        self, q: Tensor, cache: CacheSlab, y: Tensor, *, heads: int, kv_heads: int, window: int = 0
+        self,
+        q: Tensor,
+        cache: CacheSlab,
+        y: Tensor,
+        *,
+        heads: int,
+        kv_heads: int,
+        window: int = 0,
+        sinks: Weight | None = None,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window))
+        if sinks is not None:
+            _same("attend sinks", sinks.columns, heads)
+        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, sinks=sinks))
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)

@@ -1,10 +1,12 @@
-"""What the metadata say of a layer's experts, checked."""
+"""What the metadata say of a layer's experts, checked; and the expert that every token uses."""
 
 from dataclasses import dataclass
 
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
-from llm.gpu.operations import MAX_EXPERTS, MAX_USED
+from llm.gpu.operations import MAX_EXPERTS, MAX_USED, Activation, Tensor, Weight
+from llm.gpu.tape import Tape
+from llm.models.weights import WeightTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,29 @@ class ExpertSizes:
         if feed_forward is None:
             return cls(count, used, meta.int(key, minimum=1))
         return cls(count, used, meta.int(key, default=feed_forward, minimum=1))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedExpert:
+    """A feed-forward that every token uses, beside those that it chooses. S is its width."""
+
+    gate: Weight  # (S, C)
+    up: Weight  # (S, C)
+    down: Weight  # (C, S)
+
+    @classmethod
+    def take(cls, table: WeightTable, prefix: str, size: int, width: int) -> "SharedExpert":
+        return cls(
+            gate=table.matrix(prefix + "ffn_gate_shexp.weight", size, width),
+            up=table.matrix(prefix + "ffn_up_shexp.weight", size, width),
+            down=table.matrix(prefix + "ffn_down_shexp.weight", width, size),
+        )
+
+    def record(
+        self, tape: Tape, h: Tensor, gate: Tensor, up: Tensor, y: Tensor, residual: Tensor | None
+    ) -> None:
+        """`gate` and `up` are room, (T, S) each."""
+        tape.matmul(self.gate, h, gate)
+        tape.matmul(self.up, h, up)
+        tape.gated_unit(gate, up, gate, Activation.SILU)
+        tape.matmul(self.down, gate, y, residual=residual)

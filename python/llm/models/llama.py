@@ -1,5 +1,7 @@
 """Llama (1 to 3), and what others built to the same plan: Mistral, TinyLlama, SmolLM, Yi.
 
+Files of Mixtral say that they are llama, too: see mixtral.py.
+
 What is special:
   - RMS norms before each half of a block, plain residual adds, a gated feed-forward with SiLU
   - converters order the rows of queries and keys so that rotation turns neighbours (2i, 2i + 1)
@@ -14,11 +16,14 @@ D head size, V vocabulary.
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
+from llm.models import mixtral
 from llm.models.rope import rope_table, rope_weight
 from llm.models.weights import WeightTable
 
@@ -52,11 +57,6 @@ class LlamaConfig:
                 file.path, "llama.rope.scaling.type", scaling, ROPE_SCALINGS
             )
         factor = meta.float("llama.rope.scaling.factor", default=1.0)
-        n_experts = meta.int("llama.expert_count", default=0)
-        if n_experts:
-            raise UnsupportedModelError(
-                file.path, "llama.expert_count", n_experts, ["models without experts"]
-            )
         head_size = meta.int("llama.attention.key_length", default=width // n_heads)
         config = cls(
             n_layers=meta.int("llama.block_count"),
@@ -133,7 +133,9 @@ class Block:
 
 def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for experts, biases and other scalings of positions than linear."""
+    UnsupportedModelError for biases and other scalings of positions than linear."""
+    if file.metadata.int("llama.expert_count", default=0):
+        return mixtral.program(file, context, max_rows, max_outputs)
     cfg = LlamaConfig.from_gguf(file)
     table = WeightTable(file)
     table.refuse_biases()
@@ -202,7 +204,9 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             rope.name: rope_table(
                 cfg.rope_size,
                 cfg.rope_base,
-                cfg.rope_factor if rope_factors is None else cfg.rope_factor * rope_factors,
+                cfg.rope_factor
+                if rope_factors is None
+                else cfg.rope_factor * rope_factors.astype(np.float64),
             )
         },
         vocabulary=vocabulary,

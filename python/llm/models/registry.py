@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.program import Program
-from llm.models import gemma3, llama, qwen3moe
+from llm.models import gemma3, gpt_oss, granitemoe, llama, olmoe, qwen2moe, qwen3moe
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,11 @@ class Limits:
 
 ARCHITECTURES: dict[str, Callable[[GgufFile, int, int, int], Program]] = {
     "gemma3": gemma3.program,
+    "gpt-oss": gpt_oss.program,
+    "granitemoe": granitemoe.program,
     "llama": llama.program,
+    "olmoe": olmoe.program,
+    "qwen2moe": qwen2moe.program,
     "qwen3moe": qwen3moe.program,
 }
 

@@ -22,30 +22,27 @@ class WeightTable:
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
-        return self._take(name, (rows, columns))
+        return self._taken.setdefault(name, self._find(name, rows, columns))
 
     def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
         """Matrices of `count` experts (rows, columns), as one of all their rows."""
-        return self._take(name, (count, rows, columns))
-
-    def _take(self, name: str, wanted: tuple[int, ...]) -> Weight:
-        if name not in self._file.tensors:
-            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
-        info = self._file.tensors[name]
-        shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
-        if shape != wanted:
-            problem = f"has the shape {_times(shape)}, the metadata ask for {_times(wanted)}"
-            raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        weight = Weight(name, info.format, math.prod(wanted[:-1]), wanted[-1])
-        return self._taken.setdefault(name, weight)
+        return self._taken.setdefault(name, self._find(name, count, rows, columns))
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
-        found = self.matrix(name, 1, size)
+        return self.floats(name, 1, size)
+
+    def floats(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file that must be float32, such as a bias of each expert."""
+        found = self.matrix(name, rows, columns)
         if found.format.name != F32.name:
             problem = f"is stored as {found.format.name}; norms are read as {F32.name}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return found
+
+    def vector_or_none(self, name: str, size: int) -> Weight | None:
+        """A vector that not every file has."""
+        return self.vector(name, size) if self.has(name) else None
 
     def rows_of(self, name: str) -> int:
         """Rows of a matrix whose height the metadata do not give, such as the vocabulary."""
@@ -84,6 +81,23 @@ class WeightTable:
     @property
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
+
+    def _find(self, name: str, *wanted: int) -> Weight:
+        if name not in self._file.tensors:
+            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
+        info = self._file.tensors[name]
+        shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
+        if shape != wanted:
+            problem = f"has the shape {_times(shape)}, the metadata ask for {_times(wanted)}"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        return Weight(name, info.format, math.prod(wanted[:-1]), wanted[-1])
+
+
+def positive(file: GgufFile, key: str, value: float) -> float:
+    """The value. ModelFileError where it is not above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ModelFileError(file.path, key, f"{value} is not above 0")
+    return value
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -17,6 +17,7 @@ from llm.gpu.dispatch.lowering_experts import ExpertLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
+    AddBias,
     Attend,
     CacheStore,
     Embed,
@@ -30,6 +31,7 @@ from llm.gpu.operations import (
     RMSNorm,
     Rotate,
     Route,
+    ScaleLogits,
     SelectRows,
     Tensor,
     Weight,
@@ -70,7 +72,8 @@ class Lowering:
             if isinstance(op, RMSNorm | GatedUnit):
                 lowered = self._products.absorb(op, operations[index + 1 :])
             if isinstance(op, Attend):
-                lowered = self._attention.lower(op, are_apart=are_apart)
+                sinks = None if op.sinks is None else self._layout.placements[op.sinks.name]
+                lowered = self._attention.lower(op, sinks, are_apart=are_apart)
             if lowered is None:
                 lowered = _LOWER[type(op)](self, op)
             dispatches += lowered if isinstance(lowered, list) else [lowered]
@@ -106,6 +109,29 @@ class Lowering:
 
     def _matmul(self, op: MatMul) -> list[Dispatch]:
         return self._products.lower(op)
+
+    def _add_bias(self, op: AddBias) -> Dispatch:
+        return self._dispatch(
+            op,
+            "add_bias",
+            launches.thread_groups("add_bias", op.x.width, op.x.rows),
+            op.weight,
+            bias=self._planes(op.weight)[0],
+            x=op.x.offset,
+            width=op.x.width,
+            count_at=int(op.count),
+        )
+
+    def _scale_logits(self, op: ScaleLogits) -> Dispatch:
+        return self._dispatch(
+            op,
+            "scale_logits",
+            launches.thread_groups("scale_logits", op.x.width, op.x.rows),
+            x=op.x.offset,
+            width=op.x.width,
+            scale=op.scale,
+            soft_cap=op.soft_cap,
+        )
 
     def _route(self, op: Route) -> Dispatch:
         return self._experts.route(op)
@@ -192,6 +218,8 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     Embed: Lowering._embed,
     RMSNorm: Lowering._rms_norm,
     MatMul: Lowering._matmul,
+    AddBias: Lowering._add_bias,
+    ScaleLogits: Lowering._scale_logits,
     Rotate: Lowering._rotate,
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,

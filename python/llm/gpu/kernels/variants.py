@@ -48,6 +48,7 @@ ATTEND: Params = {
     "head_size": "I",
     "window": "I",
     "step": "I",
+    "sinks": "I",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -61,6 +62,7 @@ ATTEND_TILE: Params = {
     "window": "I",
     "partials": "I",
     "step": "I",
+    "sinks": "I",
 }
 SEARCH_OUTPUT: Params = {"out_values": "I", "out_ids": "I"}
 
@@ -150,12 +152,17 @@ KERNELS: dict[str, Kernel] = {
             "queries": "I",
             "n_parts": "I",
             "step": "I",
+            "sinks": "I",
         },
     ),
     "gated_unit": Kernel(
         "gated_unit.comp",
         64,
         {"gate": "I", "up": "I", "y": "I", "width": "I", "activation": "I"},
+    ),
+    "add_bias": Kernel("add_bias.comp", 64, {"bias": "I", "x": "I", "width": "I", "count_at": "I"}),
+    "scale_logits": Kernel(
+        "scale_logits.comp", 64, {"x": "I", "width": "I", "scale": "f", "soft_cap": "f"}
     ),
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
     "adjust": Kernel("adjust.comp", 64, {"x": "I", "vocabulary": "I"}),

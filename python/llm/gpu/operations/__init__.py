@@ -1,7 +1,16 @@
 """The operations that a tape is made of. An executor runs each of them; nothing else computes."""
 
 from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
-from llm.gpu.operations.dense import Activation, Embed, GatedUnit, MatMul, RMSNorm, SelectRows
+from llm.gpu.operations.dense import (
+    Activation,
+    AddBias,
+    Embed,
+    GatedUnit,
+    MatMul,
+    RMSNorm,
+    ScaleLogits,
+    SelectRows,
+)
 from llm.gpu.operations.experts import (
     MAX_EXPERTS,
     MAX_USED,
@@ -30,6 +39,7 @@ __all__ = [
     "MAX_USED",
     "PAGE_CELLS",
     "Activation",
+    "AddBias",
     "Attend",
     "CacheSlab",
     "CacheStore",
@@ -47,6 +57,7 @@ __all__ = [
     "Region",
     "Rotate",
     "Route",
+    "ScaleLogits",
     "Scoring",
     "SelectRows",
     "Tensor",
@@ -55,5 +66,19 @@ __all__ = [
     "most_tiles",
 ]
 
-Dense = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
-Operation = Dense | Route | ExpertMatMul | ExpertSum | GatedAdd
+Operation = (
+    Embed
+    | RMSNorm
+    | MatMul
+    | AddBias
+    | Rotate
+    | CacheStore
+    | Attend
+    | GatedUnit
+    | Route
+    | ExpertMatMul
+    | ExpertSum
+    | GatedAdd
+    | SelectRows
+    | ScaleLogits
+)

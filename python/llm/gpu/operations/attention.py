@@ -68,7 +68,9 @@ class Attend:
     """y[r, h] = softmax over the cells j that row r may see of (q[r, h] . K[j]) times V[j].
 
     A row at position p sees cells max(0, p - window + 1) to p of its sequence; where window is 0
-    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G).
+    all of them. `q` is scaled already. Query head h reads key/value head h // (H / G). With sinks,
+    the softmax has one more score, sinks[h], whose value is 0. Source: Xiao et al. 2023, Efficient
+    Streaming Language Models with Attention Sinks; here as gpt-oss has them.
     """
 
     q: Tensor  # (T, H*D)
@@ -77,6 +79,7 @@ class Attend:
     heads: int
     kv_heads: int
     window: int
+    sinks: Weight | None = None  # (1, H)
 
     @property
     def reads(self) -> tuple[Region, ...]:

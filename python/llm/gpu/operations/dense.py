@@ -15,6 +15,7 @@ class Activation(IntEnum):
 
     GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
     SILU = 1  # g / (1 + exp(-g))
+    CLAMPED = 2  # of gpt-oss: g / (1 + exp(-1.702 g)) where g is at most 7; and see GatedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,48 @@ class MatMul:
 
 
 @dataclass(frozen=True, slots=True)
+class AddBias:
+    """x[r] = x[r] + weight[0], in place."""
+
+    weight: Weight  # (1, C)
+    x: Tensor
+    count: Count
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLogits:
+    """x = soft_cap * tanh(scale * x / soft_cap), in place; scale * x where soft_cap is 0.
+
+    Source: Gemma Team 2024, Gemma 2.
+    """
+
+    x: Tensor  # (O, V)
+    scale: float
+    soft_cap: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+
+@dataclass(frozen=True, slots=True)
 class GatedUnit:
-    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
+    """y = activation(gate) * up; of CLAMPED it is up between -7 and 7, plus 1.
+
+    Source: Shazeer 2020, GLU Variants Improve Transformer.
+    """
 
     gate: Tensor
     up: Tensor

@@ -64,9 +64,13 @@ def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> 
         v = values[(*places, columns)].astype(np.float32)  # (cells, D)
         scores = q[:, heads] @ k.T  # (T, group, cells)
         scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
-        scores -= scores.max(axis=2, keepdims=True)
+        greatest = scores.max(axis=2, keepdims=True)  # (T, group, 1)
+        scores -= greatest
         np.exp(scores, out=scores)
-        y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
+        total = scores.sum(axis=2, keepdims=True)
+        if op.sinks is not None:
+            total += np.exp(run.weights[op.sinks.name][0, heads, None] - greatest)
+        y[:, heads] = (scores @ v) / total
     run.view(op.y)[rows] = y.reshape(len(rows), -1)
 
 

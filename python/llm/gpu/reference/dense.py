@@ -8,11 +8,14 @@ import numpy as np
 
 from llm.gpu.operations import (
     Activation,
+    AddBias,
+    Count,
     Embed,
     GatedUnit,
     MatMul,
     Operation,
     RMSNorm,
+    ScaleLogits,
     SelectRows,
 )
 from llm.gpu.program import Floats
@@ -20,6 +23,8 @@ from llm.gpu.reference.workspace import Workspace
 
 GELU_SCALE = math.sqrt(2.0 / math.pi)
 GELU_CUBIC = 0.044715
+CLAMP = 7.0
+CLAMPED_SLOPE = 1.702
 
 
 def embed(run: Workspace, op: Embed) -> None:
@@ -45,13 +50,36 @@ def matmul(run: Workspace, op: MatMul) -> None:
         np.add(run.view(op.residual, rows), product, out=run.view(op.y, rows))
 
 
+def add_bias(run: Workspace, op: AddBias) -> None:
+    x = run.view(op.x, run.rows(op.count))
+    x += run.weights[op.weight.name][0]
+
+
+def scale_logits(run: Workspace, op: ScaleLogits) -> None:
+    x = run.view(op.x, run.rows(Count.OUTPUTS))
+    x *= np.float32(op.scale)
+    if op.soft_cap:
+        x[:] = soft_capped(x, op.soft_cap)
+
+
+def soft_capped(x: Floats, cap: float) -> Floats:
+    """Close to x near 0, never beyond the cap."""
+    return np.asarray(np.float32(cap) * np.tanh(x / np.float32(cap)), np.float32)
+
+
 def gated_unit(run: Workspace, op: GatedUnit) -> None:
-    run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * run.view(op.up)
+    up = run.view(op.up)
+    if op.activation is Activation.CLAMPED:
+        up = np.clip(up, -CLAMP, CLAMP) + 1.0
+    run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * up
 
 
 def activated(gate: Floats, activation: Activation) -> Floats:
     if activation is Activation.SILU:
         return np.asarray(gate / (1.0 + np.exp(-gate)), np.float32)
+    if activation is Activation.CLAMPED:
+        gate = np.minimum(gate, CLAMP)
+        return np.asarray(gate / (1.0 + np.exp(-CLAMPED_SLOPE * gate)), np.float32)
     inner = GELU_SCALE * (gate + GELU_CUBIC * (gate * gate * gate))  # ** is 20 times slower
     return np.asarray(0.5 * gate * (1.0 + np.tanh(inner)), np.float32)
 
@@ -71,6 +99,8 @@ DENSE: dict[type[Operation], Callable[[Workspace, Any], None]] = {
     Embed: embed,
     RMSNorm: rms_norm,
     MatMul: matmul,
+    AddBias: add_bias,
+    ScaleLogits: scale_logits,
     GatedUnit: gated_unit,
     SelectRows: select_rows,
 }

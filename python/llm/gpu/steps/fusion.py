@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from llm.gpu.operations import (
+    Activation,
     Attend,
     CacheStore,
     Embed,
@@ -59,6 +60,8 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         raise NoStepError("attention should be of the queries, keys and cells before it")
     if (q.table, q.pairing, q.eps, 1.0) != (k.table, k.pairing, k.eps, k.scale):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+    if attend.sinks is not None:
+        raise NoStepError("attention with sinks")
     return q, k, store, attend
 
 
@@ -183,6 +186,8 @@ class _Fusion:
         return self.x
 
     def _take_gate(self, gate: GatedUnit, product: Product) -> None:
+        if gate.activation is Activation.CLAMPED:
+            raise NoStepError("a gated unit that clamps")
         if [gate.gate, gate.up] != product.outputs:
             raise NoStepError("a gated unit should follow its two products")
         self.at += 1
@@ -219,6 +224,8 @@ class _Fusion:
             or not total.residual == total.y == self.home
         ):
             raise NoStepError("experts should add to the residual stream")
+        if gated.activation is Activation.CLAMPED:
+            raise NoStepError("a gated unit that clamps")
         assert self.x is not None
         self.at += 6
         choice = route.choice.rows

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from llm.gpu import state
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
@@ -68,9 +69,10 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "window": 0,
         "partials": START,
         "step": tile["QUERIES"],
+        "sinks": state.NONE,
     }
     assert source == expected
-    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step")
+    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step", "sinks")
     assert {name: target[name] for name in same} == {name: source[name] for name in same}
     assert target["head_size"] == HEAD_SIZE
     assert target["queries"] == tile["QUERIES"]

@@ -1,0 +1,20 @@
+"""Tiny models of every architecture, in float32: a module for each, with its `CASES`.
+
+A case writes a model to a path and returns it. Each has other quirks of the architecture.
+"""
+
+import importlib
+import pkgutil
+
+import pytest
+from _pytest.mark import ParameterSet
+
+
+def all_cases(*names: str) -> list[ParameterSet]:
+    """What writes each case of these architectures, or of all, as pytest's parameters."""
+    found = names or tuple(module.name for module in pkgutil.iter_modules(__path__))
+    return [
+        pytest.param(write, id=f"{name}, {case}")
+        for name in found
+        for case, write in importlib.import_module(f"{__name__}.{name}").CASES.items()
+    ]
