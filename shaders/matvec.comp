@@ -37,9 +37,11 @@ float part_dot(const vec4 first[4], const vec4 second[4], const Scales scales, c
 
 void main() {
 	const ColumnTile columns = columns_of(gl_WorkGroupID.y, COLUMNS);
+#ifdef EXPERTS
 	if (columns.first >= columns.end) {
 		return; // the whole group
 	}
+#endif
 	const uint thread = gl_LocalInvocationID.x;
 	const uint lane = thread & (params.threads_per_row - 1u);
 	const uint local_row = thread / params.threads_per_row;
