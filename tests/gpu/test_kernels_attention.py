@@ -40,6 +40,7 @@ Y = 1 << 19  # floats
 PARTIALS = 1 << 20
 PAGES = 2048  # words before the first page
 PAGE_WORDS = 64  # of a page before its keys
+SINKS = 40  # words of the weights before them
 UNTOUCHED = np.float32(-7.5)
 # Scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error.
 EXACT = 1e-5
@@ -52,7 +53,7 @@ Maker = Callable[[KernelBench, "Case"], AttendPlan]
 class Case:
     """Heads of `head_size`; rows at `positions`; `window` cells, or 0 for all.
 
-    Rows are of one sequence, or each `of_its_own`.
+    Rows are of one sequence, or each `of_its_own`. Sinks lie in the weights from word SINKS on.
     """
 
     heads: int
@@ -64,6 +65,7 @@ class Case:
     soft_cap: float = 0.0
     ahead: int = 0
     alibi: float = 0.0
+    sinks: tuple[float, ...] = ()  # of each head
 
     @property
     def sequences(self) -> list[int]:
@@ -104,6 +106,8 @@ CASES = [
     pytest.param(Case(6, 2, 48, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
     pytest.param(Case(6, 2, 48, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
     pytest.param(Case(4, 1, 64, 0, (700,), alibi=8.0), id="alibi of one token"),
+    pytest.param(Case(4, 2, 64, 0, (0, 300), sinks=(-40.0, 0.5, 3.0, 90.0)), id="sinks"),
+    pytest.param(Case(4, 2, 64, 20, (77,), sinks=(2.0, 0.5, -3.0, 9.0)), id="sinks, a window"),
 ]
 
 
@@ -118,6 +122,7 @@ MATRIX_CASES = [
     pytest.param(Case(4, 2, 32, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 32, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
     pytest.param(Case(6, 2, 32, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
+    pytest.param(Case(4, 2, 32, 0, (0, 300), sinks=(-40.0, 0.5, 3.0, 90.0)), id="sinks"),
 ]
 
 
@@ -177,8 +182,10 @@ def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarr
             scores -= slope * np.abs(np.arange(len(keys))[seen] - position)
             if case.soft_cap:
                 scores = case.soft_cap * np.tanh(scores / case.soft_cap)
-            shares = np.exp(scores - scores.max())
-            shares /= shares.sum()
+            greatest = scores.max()
+            shares = np.exp(scores - greatest)
+            sink = np.exp(case.sinks[head] - greatest) if case.sinks else 0.0
+            shares /= shares.sum() + sink
             y[0, row, head] = shares @ values[seen, kv_head]
             y[1, row, head] = shares @ np.abs(values[seen, kv_head])
     return y[0], y[1]
@@ -256,12 +263,14 @@ def launches_of(
         addresses = {"q": bench.address("work", Q), "cache_at": bench.address("cache", 0)}
         return [(plan.kernel, {**params, **addresses}, plan.groups)]
     params |= {"step": plan.step, "ahead": case.ahead, "alibi": case.alibi}
+    params["sinks"] = SINKS if case.sinks else state.NONE
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
     if plan.parts > 1:
         sizes = {"head_size": case.head_size, "queries": plan.tile.queries, "n_parts": plan.parts}
-        merge = {"partials": PARTIALS, **target, **heads, **sizes, "step": plan.step}
+        sizes |= {"step": plan.step, "sinks": params["sinks"]}
+        merge = {"partials": PARTIALS, **target, **heads, **sizes}
         found.append(("attend_merge", merge, plan.merge_groups))
     return found
 
@@ -275,6 +284,7 @@ def attend(bench: KernelBench, case: Case, plan: AttendPlan, q: np.ndarray) -> n
     bench.put("work", Y, np.full((rows + 1, width + 4), UNTOUCHED))
     bench.put("work", PARTIALS, np.full(plan.partial_floats + 4, UNTOUCHED))
     bench.put_state(ROWS=rows, POSITIONS=case.positions)
+    bench.put("weights", SINKS, np.array([*case.sinks, 0.0], np.float32))
     bench.run(launches_of(bench, case, plan, width + 8, width + 4))
     found = bench.floats(Y, rows + 1, width + 4)
     assert (found[:rows, width:] == UNTOUCHED).all()

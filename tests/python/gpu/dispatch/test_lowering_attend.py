@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from llm.gpu import state
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
@@ -74,9 +75,10 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "step": tile["QUERIES"],
         "soft_cap": 0.0,
         "alibi": 0.0,
+        "sinks": state.NONE,
     }
     assert source == expected
-    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step")
+    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step", "sinks")
     assert {name: target[name] for name in same} == {name: source[name] for name in same}
     assert target["head_size"] == HEAD_SIZE
     assert target["queries"] == tile["QUERIES"]
