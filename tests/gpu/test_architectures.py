@@ -28,9 +28,11 @@ WITH_STEPS = (
     "internlm2",
     "llama",
     "mistral3",
+    "mixtral",
     "phi3",
     "qwen2",
     "qwen3",
+    "qwen3moe",
     "smollm3",
 )
 AS_DISPATCHES = (  # of these

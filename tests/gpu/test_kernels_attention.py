@@ -74,7 +74,7 @@ class Case:
 
     @property
     def has_lanes(self) -> bool:
-        is_plain = not self.ahead and not self.alibi
+        is_plain = not (self.ahead or self.alibi or self.sinks)
         return is_plain and self.head_size <= LARGEST_LANES_HEAD
 
     @property

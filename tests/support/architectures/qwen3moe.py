@@ -1,4 +1,4 @@
-"""Qwen 3 with experts, of a few hundred thousand weights: see tests/support/tiny_llama.py."""
+"""Qwen3 with experts, of widths that some block formats need."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -88,6 +88,6 @@ def _shapes(width: int, feed_forward: int) -> dict[str, tuple[int, ...]]:
 
 
 CASES: dict[str, Callable[[Path], Path]] = {
-    "qwen3moe": write,
-    "qwen3moe, output tied to the embedding": partial(write, without=("output.weight",)),
+    "plain": write,
+    "output tied to the embedding": partial(write, without=("output.weight",)),
 }

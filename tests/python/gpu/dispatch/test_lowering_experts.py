@@ -12,6 +12,7 @@ from llm.gpu.dispatch.launches_experts import plan_experts
 from llm.gpu.dispatch.lowering import Lowering
 from llm.gpu.dispatch.lowering_attend import AttendLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering, product_scratch_floats
+from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.kernels.matrix_tiles import MATRIX_TILES, Tile
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Weight
@@ -33,7 +34,8 @@ def lower(program: Program, rows: int, tiles: tuple[Tile, ...] = ()) -> list[Dis
     scratch = Scratch(-(-tape.work_floats // 4) * 4, product_scratch_floats(tape, tiles))
     products = ProductLowering(layout, scratch, tiles, is_cpu=False)
     attention = AttendLowering(Scratch(scratch.start + scratch.size, 1 << 24), AttendDevice(False))
-    return Lowering(layout, products, attention).lower(tape.operations)
+    recurrent = RecurrentLowering(layout, 1, is_cpu=False)
+    return Lowering(layout, products, attention, recurrent).lower(tape.operations)
 
 
 def names(dispatches: list[Dispatch]) -> list[str]:
