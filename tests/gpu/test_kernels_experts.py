@@ -1,11 +1,11 @@
-"""Choosing experts, listing who uses which, and their products in every block format."""
+"""Choosing experts, listing who uses which, and their products."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from support.kernel_bench import KernelBench
-from support.weight_blocks import BY_NAME, expand, random_blocks
+from support.weight_blocks import BY_NAME, NARROW, expand, random_blocks
 
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import multiplies
@@ -17,7 +17,6 @@ from llm.gpu.dispatch.lowering_products import (
     ProductLowering,
     product_scratch_floats,
 )
-from llm.gpu.kernels.kernel import FORMAT_IDS
 from llm.gpu.kernels.matrix_tiles import EXPERT_TILES, SMALL_MATRIX_TILES, Tile
 from llm.gpu.operations import (
     Choice,
@@ -36,7 +35,8 @@ F32 = BY_NAME["f32"]
 SCRATCH = 1 << 20  # float where it starts
 # Of the sum of magnitudes: 60 roundings to float32; of products by matrices those to float16.
 EXACT, ROUNDED = 60 * 2.0**-24, 3 * 2.0**-11
-LARGE_BLOCKS = ("q4_k", "q6_k")
+# One of each kind of planes: how blocks are read, test_kernels_products.py tests of every format.
+FORMATS = ("f16", "q5_0", "q4_k", "q6_k", "iq3_s")
 
 Kind = tuple[bool, bool, tuple[Tile, ...]]  # software, lanes, tiles
 
@@ -58,7 +58,8 @@ def lowering(
 ) -> ExpertLowering:
     is_cpu, by_lanes, tiles = kinds(bench)[kind]
     layout = place(weights)
-    addresses = Addresses(address(bench, "work"), (address(bench, "weights"),))
+    work, cache, shard = (address(bench, space) for space in ("work", "cache", "weights"))
+    addresses = Addresses(work, cache, (shard,))
     products = ProductLowering(
         layout,
         Scratch(SCRATCH, product_scratch_floats(tape, tiles)),
@@ -152,7 +153,7 @@ def test_what_is_no_number_chooses_experts_that_exist(bench: KernelBench, bad: f
 
 
 @pytest.mark.parametrize("kind", ["software", "lanes", "hardware", "matrices"])
-@pytest.mark.parametrize("name", FORMAT_IDS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_product(bench: KernelBench, name: str, kind: str) -> None:
     for most, rows, apart in ((1, 1, False), (2, 1, True), (8, 5, True), (64, 50, False)):
         check_product(bench, name, kind, apart, most, rows)
@@ -166,7 +167,7 @@ def check_product(
     if (kind == "lanes" and not by_lanes) or (kind == "matrices" and not tiles):
         pytest.skip(f"{bench.device.name} has no {kind}")
     source = np.random.default_rng(rows)
-    experts, used, height, width = 5, 2, 37, 256 if name in LARGE_BLOCKS else 96
+    experts, used, height, width = 5, 2, 37, 96 if name in NARROW else 256
     tape = Tape(most, 1)
     choice = tape.choice(experts, used)
     x, y = tape.tensor(width * (used if apart else 1)), tape.tensor(used * height)
