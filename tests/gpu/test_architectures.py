@@ -25,6 +25,7 @@ WITH_STEPS = (
     "gemma3",
     "glm4",
     "granite",
+    "granitemoe",
     "internlm2",
     "llama",
     "mistral3",
@@ -38,6 +39,7 @@ WITH_STEPS = (
 AS_DISPATCHES = (  # of these
     "glm4, biases",
     "granite, biases of all products",
+    "granitemoe, an expert that all use",
     "llama, biases of all products",
 )
 

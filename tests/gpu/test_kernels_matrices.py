@@ -368,6 +368,8 @@ def test_halve_gated(bench: KernelBench, width: int, activation: Activation) -> 
     elif activation is Activation.CLAMPED:
         gated = np.minimum(g, 7) / (1 + np.exp(-1.702 * np.minimum(g, 7)))
         up = np.clip(up, -7, 7) + 1
+    elif activation is Activation.SIGMOID:
+        gated = 1 / (1 + np.exp(-g))
     else:
         gated = g / (1 + np.exp(-g))
     # far below 0 a gate is the small difference of large numbers
