@@ -3,7 +3,8 @@
 // A row at position p sees cells max(0, p - window + 1) to p; all up to p where window is 0. It also sees
 // `ahead` cells more, up to that of the last row, where the rows are of one sequence. q is scaled already.
 // All cells up to the last row's position must have been written. Scores lose what alibi.glslh says for each
-// cell between p and j, and are capped where there is a soft cap.
+// cell between p and j, and are capped where there is a soft cap. With sinks, the softmax of head h
+// has one more score, sinks[h], whose value is 0.
 //
 // A column is a query head of a row; those that share a key/value head count on, row by row. One
 // group for up to COLUMNS columns of a key/value head, `step` after those of the group before, so that a
@@ -39,7 +40,8 @@ layout(push_constant, std430) uniform Params {
 	uint step; // columns from group to group, at most COLUMNS
 	float soft_cap; // of scores; or 0
 	float alibi; // of slopes; or 0
-	uint pad[2];
+	uint sinks; // float32 weights, offset in words; or NONE
+	uint pad[1];
 }
 params;
 
@@ -59,6 +61,7 @@ struct Columns {
 	uint last[COLUMNS];
 	float position[COLUMNS];
 	float slope[COLUMNS]; // of ALiBi
+	uint head[COLUMNS]; // that the query is of
 	uint count; // the others are the last one again
 	uint table; // of their sequence
 };
@@ -81,6 +84,7 @@ Columns find_columns(const uint n_columns) {
 		columns.last[c] = last_cell(position, params.ahead);
 		columns.position[c] = float(position);
 		columns.slope[c] = alibi_slope(head, params.heads, params.alibi);
+		columns.head[c] = head;
 	}
 	return columns;
 }
@@ -228,6 +232,9 @@ void main() {
 		float sum = 0.0;
 		for (uint s = 0u; s < SEGMENTS; s++) {
 			sum += partial[c][s];
+		}
+		if (params.sinks != NONE) {
+			sum += exp(uintBitsToFloat(weights[params.sinks + columns.head[c]]) - greatest[c]);
 		}
 		if (c < columns.count) {
 			for (uint pair = thread; pair < params.head_size / 2u; pair += GROUP_SIZE) {

@@ -251,7 +251,7 @@ void main() {
 				total[i] = subgroupClusteredAdd(total[i], QUERY_THREADS);
 			}
 			if (lane == 0u) {
-				shrinks[own + i] = part.parts == 1u ? 1.0 / total[i] : 1.0;
+				shrinks[own + i] = part.parts == 1u ? 1.0 / whole_total(own + i, greatest[i], total[i]) : 1.0;
 				if (part.parts > 1u) {
 					leave_totals(own + i, greatest[i], total[i]);
 				}

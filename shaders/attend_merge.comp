@@ -24,12 +24,14 @@ layout(push_constant, std430) uniform Params {
 	uint queries; // of a partial
 	uint n_parts; // for which there is room
 	uint step; // queries from partial to partial, at most `queries`
-	uint pad[3];
+	uint sinks; // float32 weights, offset in words; or NONE
+	uint pad[2];
 }
 params;
 
 const uint PARTS_AT_ONCE = 4u;
 const float LOWEST = -3.0e38;
+const float LOG2_E = 1.4426950408889634;
 
 void main() {
 	const uint group = params.heads / params.kv_heads;
@@ -69,6 +71,9 @@ void main() {
 		}
 	}
 	const uint head = gl_WorkGroupID.y * group + query % group;
+	if (params.sinks != NONE) {
+		total += exp2(LOG2_E * uintBitsToFloat(weights[params.sinks + head]) - greatest);
+	}
 	const uint y = params.y + query / group * params.y_stride + head * params.head_size;
 	work4[y / 4u + vector % size] = sum / total;
 }

@@ -203,7 +203,7 @@ void main() {
 			[[unroll]] for (uint j = 0u; j < QUERY_THREADS; j++) {
 				total[i] += found[(thread + j) * OWN_QUERIES + i];
 			}
-			shrinks[own + i] = part.parts == 1u ? 1.0 / total[i] : 1.0;
+			shrinks[own + i] = part.parts == 1u ? 1.0 / whole_total(own + i, greatest[i], total[i]) : 1.0;
 			if (part.parts > 1u) {
 				leave_totals(own + i, greatest[i], total[i]);
 			}

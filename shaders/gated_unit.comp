@@ -1,4 +1,4 @@
-// y[r, i] = activation(gate[r, i]) * up[r, i]
+// y[r, i] = activation(gate[r, i]) * up[r, i], or as gate.glslh says
 //
 // One thread for a value.
 //
@@ -28,5 +28,5 @@ void main() {
 		return;
 	}
 	const uint at = row * params.width + i;
-	work[params.y + at] = activated(work[params.gate + at], params.activation) * work[params.up + at];
+	work[params.y + at] = gated(work[params.gate + at], work[params.up + at], params.activation);
 }

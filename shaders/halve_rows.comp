@@ -26,6 +26,8 @@ layout(push_constant, std430) uniform Params {
 	uint activation;
 	uint norm; // float32 weights, offset in words
 	float eps;
+	uint each; // rows for each that is counted
+	uint pad[3];
 }
 params;
 
@@ -39,7 +41,7 @@ vec4 values_at(const uint row, const uint quad) {
 	const vec4 up = work4[params.up / 4u + at];
 	vec4 values;
 	for (uint j = 0u; j < 4u; j++) {
-		values[j] = activated(x[j], params.activation) * up[j];
+		values[j] = gated(x[j], up[j], params.activation);
 	}
 	return values;
 #elif SOURCE == 2
@@ -51,7 +53,7 @@ vec4 values_at(const uint row, const uint quad) {
 
 void main() {
 	const uint row = gl_WorkGroupID.x;
-	if (row >= state[params.count_at]) {
+	if (row >= state[params.count_at] * params.each) {
 		return; // the whole group
 	}
 	const uint thread = gl_LocalInvocationID.x;

@@ -6,7 +6,8 @@
 //
 // Defines    GROUP_SIZE  TILE_ROWS * TILE_COLUMNS / 16, at least TILE_ROWS + TILE_COLUMNS
 //            FORMAT, TILE_ROWS, TILE_COLUMNS
-// Dispatch   (M / TILE_ROWS, columns / TILE_COLUMNS, 1)
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (M / TILE_ROWS, tiles of columns, 1)
 
 #include "bindings.glslh"
 #include "product_params.glslh"
@@ -39,9 +40,9 @@ Staged load_row(const uint row, const uint p) {
 	return staged;
 }
 
-Staged load_column(const uint column, const uint p) {
+Staged load_column(const uint x_row, const uint p) {
 	const uint part = p % BLOCK_PARTS;
-	const uint first = column * params.width + (p - part) * PART_WEIGHTS + part_column(part);
+	const uint first = x_row * params.width + (p - part) * PART_WEIGHTS + part_column(part);
 	Staged staged;
 	for (uint i = 0u; i < 4u; i++) {
 		staged.values[i] = work4[(params.x + first) / 4u + i];
@@ -52,9 +53,8 @@ Staged load_column(const uint column, const uint p) {
 
 void main() {
 	const uint first_row = gl_WorkGroupID.x * TILE_ROWS;
-	const uint first_column = gl_WorkGroupID.y * TILE_COLUMNS;
-	const uint n_columns = state[params.count_at];
-	if (first_column >= n_columns) {
+	const ColumnTile columns = columns_of(gl_WorkGroupID.y, TILE_COLUMNS);
+	if (columns.first >= columns.end) {
 		return; // the whole group
 	}
 	const uint thread = gl_LocalInvocationID.x;
@@ -64,15 +64,15 @@ void main() {
 	const uint own_column = thread - TILE_ROWS; // of those threads that have one
 	const bool has_column = !has_row && own_column < TILE_COLUMNS;
 	// rows and columns past the last one load the last one again
-	const uint row = min(first_row + thread, params.height - 1u);
-	const uint column = min(first_column + own_column, n_columns - 1u);
+	const uint row = columns.weight_row + min(first_row + thread, params.height - 1u);
+	const uint x_row = row_of_x(min(columns.first + own_column, columns.end - 1u));
 
 	vec4 sums[4] = vec4[4](vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0)); // of a column: four rows
 	Staged staged;
 	if (has_row) {
 		staged = load_row(row, 0u);
 	} else if (has_column) {
-		staged = load_column(column, 0u);
+		staged = load_column(x_row, 0u);
 	}
 	const uint n_parts = params.width / PART_WEIGHTS;
 	for (uint p = 0u; p < n_parts; p++) {
@@ -93,7 +93,7 @@ void main() {
 		if (p + 1u < n_parts && has_row) {
 			staged = load_row(row, p + 1u);
 		} else if (p + 1u < n_parts && has_column) {
-			staged = load_column(column, p + 1u);
+			staged = load_column(x_row, p + 1u);
 		}
 		for (uint k = 0u; k < PART_WEIGHTS; k++) {
 			const vec4 w = weight_tile[k][row_vector];
@@ -106,11 +106,11 @@ void main() {
 	}
 
 	for (uint c = 0u; c < 4u; c++) {
-		const uint y_column = first_column + column_vector * 4u + c;
+		const uint y_column = columns.first + column_vector * 4u + c;
 		for (uint j = 0u; j < 4u; j++) {
 			const uint y_row = first_row + row_vector * 4u + j;
-			if (y_column < n_columns && y_row < params.height) {
-				const uint at = y_column * params.height + y_row;
+			if (y_column < columns.end && y_row < params.height) {
+				const uint at = row_of_y(y_column) * params.height + y_row;
 				work[params.y + at] = with_residual(at, sums[c][j]);
 			}
 		}

@@ -10,7 +10,8 @@
 // Defines    GROUP_SIZE   a subgroup for each SUB_ROWS by SUB_COLUMNS
 //            FORMAT, TILE_ROWS, TILE_COLUMNS
 //            SUB_ROWS, SUB_COLUMNS: 16 or 32
-// Dispatch   (columns / TILE_COLUMNS, M / TILE_ROWS, parts of k)
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (tiles of columns, M / TILE_ROWS, parts of k)
 
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -45,13 +46,23 @@ shared uvec4 tile[(TILE_ROWS + TILE_COLUMNS) * STRIDE];
 PartWords staged_weights[(WEIGHT_UNITS + GROUP_SIZE - 1u) / GROUP_SIZE];
 uvec4 staged_x[(X_UNITS + GROUP_SIZE - 1u) / GROUP_SIZE];
 
-// Rows, columns and parts past the last one load the last one again.
-void load_tile(const uint first_row, const uint first_column, const uint n_columns, const uint first_part) {
+uint x_quads[staged_x.length()]; // where the rows start of which a thread brings quads
+
+// Columns past the last one are the last one again.
+void find_x(const ColumnTile columns) {
+	[[unroll]] for (uint u = 0u; u < staged_x.length(); u++) {
+		const uint column = columns.first + (u * GROUP_SIZE + gl_LocalInvocationID.x) / TILE_QUADS;
+		x_quads[u] = halved_row(params.x, row_of_x(min(column, columns.end - 1u)), params.width) / 4u;
+	}
+}
+
+// Rows and parts past the last one load the last one again.
+void load_tile(const uint first_row, const ColumnTile columns, const uint first_part) {
 	const uint last_part = params.width / PART_WEIGHTS - 1u;
 	[[unroll]] for (uint u = 0u; u < staged_weights.length(); u++) {
 		const uint unit = u * GROUP_SIZE + gl_LocalInvocationID.x;
 		if (unit < WEIGHT_UNITS) {
-			const uint row = min(first_row + unit / TILE_PARTS, params.height - 1u);
+			const uint row = columns.weight_row + min(first_row + unit / TILE_PARTS, params.height - 1u);
 			const uint p = min(first_part + unit % TILE_PARTS, last_part);
 			staged_weights[u] = load_part(params.planes, row * (params.width / BLOCK_WEIGHTS), p);
 		}
@@ -59,12 +70,11 @@ void load_tile(const uint first_row, const uint first_column, const uint n_colum
 	[[unroll]] for (uint u = 0u; u < staged_x.length(); u++) {
 		const uint unit = u * GROUP_SIZE + gl_LocalInvocationID.x;
 		if (unit < X_UNITS) {
-			const uint column = min(first_column + unit / TILE_QUADS, n_columns - 1u);
 			const uint quad = unit % TILE_QUADS; // of a part: two of each run
 			const uint p = min(first_part + quad / 4u, last_part);
 			const uint part = p % BLOCK_PARTS;
 			const uint k = (p - part) * PART_WEIGHTS + part_column(part) + (quad & 2u) / 2u * RUN_STEP + (quad & 1u) * 8u;
-			staged_x[u] = floatBitsToUint(work4[halved_row(params.x, column, params.width) / 4u + k / 8u]);
+			staged_x[u] = floatBitsToUint(work4[x_quads[u] + k / 8u]);
 		}
 	}
 }
@@ -130,31 +140,31 @@ void store_tile(const uint first_part) {
 	coopMatStore(sum_##r##_##c, tile, sums_at, SUM_STRIDE, gl_CooperativeMatrixLayoutColumnMajor); \
 	subgroupMemoryBarrierShared(); \
 	subgroupBarrier(); \
-	write_sums(sums_at, first_row + sub_row + r * 16u, first_column + sub_column + c * 16u, n_columns); \
+	write_sums(sums_at, first_row + sub_row + r * 16u, columns.first + sub_column + c * 16u, columns.end); \
 	subgroupBarrier();
 #define STORE_SUMS(c) EACH_ROW(STORE_SUM, c)
 
 // The subgroup's 16 by 16 sums go from shared memory to y.
-void write_sums(const uint sums_at, const uint first_row, const uint first_column, const uint n_columns) {
-	const uint y = params.y + gl_WorkGroupID.z * n_columns * params.height;
+void write_sums(const uint sums_at, const uint first_row, const uint first_column, const uint end_column) {
+	const uint y = params.y + gl_WorkGroupID.z * end_column * params.height;
 	[[unroll]] for (uint i = 0u; i < 256u / LANES; i++) {
 		const uint entry = i * LANES + gl_SubgroupInvocationID;
 		const uint row = first_row + entry % 16u;
 		const uint column = first_column + entry / 16u;
-		if (row < params.height && column < n_columns) {
+		if (row < params.height && column < end_column) {
 			const uint quad = sums_at + entry / 16u * SUM_STRIDE + entry % 16u / 4u;
 			const float sum = uintBitsToFloat(tile[quad][entry & 3u]);
-			const uint at = column * params.height + row;
-			work[y + at] = with_residual(at, sum * work[halved_scale(params.x, column, params.width)]);
+			const uint at = row_of_y(column) * params.height + row;
+			const float scale = work[halved_scale(params.x, row_of_x(column), params.width)];
+			work[y + at] = with_residual(at, sum * scale);
 		}
 	}
 }
 
 void main() {
-	const uint first_column = gl_WorkGroupID.x * TILE_COLUMNS;
+	const ColumnTile columns = columns_of(gl_WorkGroupID.x, TILE_COLUMNS);
 	const uint first_row = gl_WorkGroupID.y * TILE_ROWS;
-	const uint n_columns = state[params.count_at];
-	if (first_column >= n_columns) {
+	if (columns.first >= columns.end) {
 		return; // the whole group
 	}
 	const uint sub_row = gl_SubgroupID % (TILE_ROWS / SUB_ROWS) * SUB_ROWS;
@@ -164,13 +174,14 @@ void main() {
 	const uint begin = gl_WorkGroupID.z * n_steps / gl_NumWorkGroups.z;
 	const uint end = (gl_WorkGroupID.z + 1u) * n_steps / gl_NumWorkGroups.z;
 
+	find_x(columns);
 	EACH_COLUMN(DECLARE_SUMS)
-	load_tile(first_row, first_column, n_columns, begin * TILE_PARTS);
+	load_tile(first_row, columns, begin * TILE_PARTS);
 	for (uint s = begin; s < end; s++) {
 		store_tile(s * TILE_PARTS);
 		barrier();
 		if (s + 1u < end) {
-			load_tile(first_row, first_column, n_columns, (s + 1u) * TILE_PARTS);
+			load_tile(first_row, columns, (s + 1u) * TILE_PARTS);
 		}
 		[[unroll]] for (uint quad = 0u; quad < TILE_QUADS; quad += 2u) {
 			EACH_ROW(LOAD_WEIGHTS, 0u)

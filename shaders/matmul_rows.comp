@@ -5,7 +5,8 @@
 // reduction and no barrier. For drivers that run on a CPU, with groups of one vector.
 //
 // Defines    GROUP_SIZE, FORMAT, ROWS, COLUMNS
-// Dispatch   (M / (GROUP_SIZE * ROWS), columns / COLUMNS, 1)
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (M / (GROUP_SIZE * ROWS), tiles of columns, 1)
 
 #include "bindings.glslh"
 #include "product_params.glslh"
@@ -16,9 +17,8 @@ layout(local_size_x = GROUP_SIZE) in;
 
 void main() {
 	const uint first_row = gl_WorkGroupID.x * (GROUP_SIZE * ROWS) + gl_LocalInvocationID.x;
-	const uint first_column = gl_WorkGroupID.y * COLUMNS;
-	const uint n_columns = state[params.count_at];
-	if (first_column >= n_columns) {
+	const ColumnTile columns = columns_of(gl_WorkGroupID.y, COLUMNS);
+	if (columns.first >= columns.end) {
 		return; // the whole group
 	}
 
@@ -28,10 +28,11 @@ void main() {
 	uint x[COLUMNS];
 	float sums[COLUMNS][ROWS];
 	for (uint r = 0u; r < ROWS; r++) {
-		blocks[r] = min(first_row + r * GROUP_SIZE, params.height - 1u) * n_blocks;
+		const uint row = columns.weight_row + min(first_row + r * GROUP_SIZE, params.height - 1u);
+		blocks[r] = row * n_blocks;
 	}
 	for (uint c = 0u; c < COLUMNS; c++) {
-		x[c] = (params.x + min(first_column + c, n_columns - 1u) * params.width) / 4u;
+		x[c] = (params.x + row_of_x(min(columns.first + c, columns.end - 1u)) * params.width) / 4u;
 		for (uint r = 0u; r < ROWS; r++) {
 			sums[c][r] = 0.0;
 		}
@@ -70,8 +71,8 @@ void main() {
 	for (uint r = 0u; r < ROWS; r++) {
 		const uint row = first_row + r * GROUP_SIZE;
 		for (uint c = 0u; c < COLUMNS; c++) {
-			if (row < params.height && first_column + c < n_columns) {
-				const uint at = (first_column + c) * params.height + row;
+			if (row < params.height && columns.first + c < columns.end) {
+				const uint at = row_of_y(columns.first + c) * params.height + row;
 				work[params.y + at] = with_residual(at, sums[c][r]);
 			}
 		}

@@ -4,7 +4,8 @@
 // stretches of the weights. A weight is decoded once for all columns. Sums in float32.
 //
 // Defines    GROUP_SIZE, FORMAT, COLUMNS
-// Dispatch   (M / (GROUP_SIZE / threads_per_row), 1, 1)
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (M / (GROUP_SIZE / threads_per_row), tiles of columns, 1)
 
 #include "bindings.glslh"
 #include "product_params.glslh"
@@ -35,20 +36,26 @@ float part_dot(const vec4 first[4], const vec4 second[4], const Scales scales, c
 }
 
 void main() {
+	const ColumnTile columns = columns_of(gl_WorkGroupID.y, COLUMNS);
+#ifdef EXPERTS
+	if (columns.first >= columns.end) {
+		return; // the whole group
+	}
+#endif
 	const uint thread = gl_LocalInvocationID.x;
 	const uint lane = thread & (params.threads_per_row - 1u);
 	const uint local_row = thread / params.threads_per_row;
 	const uint rows_per_group = GROUP_SIZE / params.threads_per_row;
 	const uint row = gl_WorkGroupID.x * rows_per_group + local_row;
 	const uint n_parts = params.width / PART_WEIGHTS;
-	const uint n_columns = min(state[params.count_at], COLUMNS);
+	const uint n_columns = min(columns.end - columns.first, COLUMNS);
 
 	float sums[COLUMNS];
 	for (uint c = 0u; c < COLUMNS; c++) {
 		sums[c] = 0.0;
 	}
 	for (uint p = lane; p < n_parts && row < params.height; p += params.threads_per_row) {
-		const uint block = (row * n_parts + p) / BLOCK_PARTS;
+		const uint block = ((columns.weight_row + row) * n_parts + p) / BLOCK_PARTS;
 		const uint part = p % BLOCK_PARTS;
 		const Block shared_bits = load_block(params.planes, block);
 		const Scales scales = part_scales(shared_bits, part);
@@ -62,7 +69,7 @@ void main() {
 		const uint x = (params.x + (p - part) * PART_WEIGHTS + part_column(part)) / 4u;
 		for (uint c = 0u; c < COLUMNS; c++) {
 			if (c < n_columns) {
-				sums[c] += part_dot(first, second, scales, x + c * (params.width / 4u));
+				sums[c] += part_dot(first, second, scales, x + row_of_x(columns.first + c) * (params.width / 4u));
 			}
 		}
 	}
@@ -80,7 +87,7 @@ void main() {
 			sum += partial[c][j * rows_per_group + i % rows_per_group];
 		}
 		if (m < params.height) {
-			const uint at = c * params.height + m;
+			const uint at = row_of_y(columns.first + c) * params.height + m;
 			work[params.y + at] = with_residual(at, sum);
 		}
 	}

@@ -10,7 +10,8 @@
 //            COLUMNS  at most
 //            ROWS  at most 8, and eight sums or more with COLUMNS: more than 16 leave the registers
 //            WEIGHT_ADDRESSES
-// Dispatch   (M / ROWS / y, y, 1)  where more than a dispatch takes
+//            EXPERTS  see product_columns.glslh; without it, all columns have the same weights
+// Dispatch   (M / ROWS / y, y, tiles of columns)  y where M is more than a dispatch takes
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference2 : require
@@ -33,6 +34,25 @@
 
 layout(local_size_x = GROUP_SIZE) in;
 
+#ifdef EXPERTS
+
+layout(push_constant, std430) uniform Params {
+	uvec2 plane_x; // addresses
+	uvec2 plane_y;
+	uvec2 plane_z;
+	uvec2 plane_w;
+	uvec2 x; // address
+	uint height; // M, rows of the weights of an expert
+	uint width; // K, a multiple of 32
+	uint y; // offsets in floats
+	uint choice;
+	uint used; // U, experts of a row
+	uint inputs; // rows of x for a row of the run: 1 or U
+}
+params;
+
+#else
+
 layout(push_constant, std430) uniform Params {
 	uvec2 plane_x; // addresses
 	uvec2 plane_y;
@@ -48,17 +68,25 @@ layout(push_constant, std430) uniform Params {
 }
 params;
 
+#endif
+
+#include "product_columns.glslh"
+
 // Where each run has its scale, or weights an offset; else the scale is one of the sum.
 const bool SCALES_WEIGHTS = BLOCK_PARTS > 1u || HAS_OFFSET;
 
 void main() {
-	const uint n_columns = state[params.count_at];
+	const ColumnTile columns = columns_of(gl_WorkGroupID.z, COLUMNS);
 	// read here, as every use would check that there are so many words of them
 	const Planes planes = Planes(params.plane_x, params.plane_y, params.plane_z, params.plane_w);
 	const uint height = params.height;
 	const uint row_parts = params.width / PART_WEIGHTS;
 	const uint y = params.y;
+#ifdef EXPERTS
+	const uint residual = NONE;
+#else
 	const uint residual = params.residual;
+#endif
 
 	// rows past the last one compute the last one again, columns likewise
 	const uint first_row = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS;
@@ -66,15 +94,16 @@ void main() {
 	FloatRun column[COLUMNS];
 	float sums[COLUMNS * ROWS];
 	for (uint r = 0u; r < ROWS; r++) {
-		first_part[r] = min(first_row + r, height - 1u) * row_parts;
+		first_part[r] = (columns.weight_row + min(first_row + r, height - 1u)) * row_parts;
 	}
 	for (uint c = 0u; c < COLUMNS; c++) {
-		column[c] = FloatRun(params.x) + min(c, max(n_columns, 1u) - 1u) * (params.width / LANES);
+		const uint own = min(columns.first + c, max(columns.end, 1u) - 1u);
+		column[c] = FloatRun(params.x) + row_of_x(own) * (params.width / LANES);
 	}
 	for (uint i = 0u; i < COLUMNS * ROWS; i++) {
 		sums[i] = 0.0;
 	}
-	const uint n_parts = n_columns == 0u ? 0u : row_parts; // a return would mask all that follows
+	const uint n_parts = columns.first >= columns.end ? 0u : row_parts; // a return would mask all that follows
 	for (uint p = 0u; p < n_parts; p += PARTS) {
 		const uint part = p % BLOCK_PARTS / PARTS * PARTS; // so that the compiler knows
 		const uint run = ((p - part) * PART_WEIGHTS + part_column(part)) / LANES;
@@ -119,8 +148,8 @@ void main() {
 		const uint index = i * LANES + gl_SubgroupInvocationID;
 		const uint row = first_row + index % ROWS;
 		const uint c = index / ROWS;
-		if (row < height && c < n_columns) {
-			const uint at = c * height + row;
+		if (row < height && columns.first + c < columns.end) {
+			const uint at = row_of_y(columns.first + c) * height + row;
 			work[y + at] = residual == NONE ? totals[i] : work[residual + at] + totals[i];
 		}
 	}

@@ -4,11 +4,12 @@ Software drivers take only small tiles of cooperative matrices; the kernel is th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.attention_case import Case, expected_of
 from support.kernel_bench import KernelBench, Launch
 
 import godot
@@ -19,7 +20,6 @@ from llm.gpu.device.rendering_device import COMPUTE_STAGE
 from llm.gpu.dispatch import launches
 from llm.gpu.dispatch.launches import ceil_div
 from llm.gpu.dispatch.launches_attend import (
-    LARGEST_LANES_HEAD,
     AttendDevice,
     AttendPlan,
     plan_attend,
@@ -40,49 +40,13 @@ Y = 1 << 19  # floats
 PARTIALS = 1 << 20
 PAGES = 2048  # words before the first page
 PAGE_WORDS = 64  # of a page before its keys
+SINKS = 40  # words of the weights before them
 UNTOUCHED = np.float32(-7.5)
 # Scores of size 10 or so keep 1e-6 of float32, and exp turns that into a share's relative error.
 EXACT = 1e-5
 HALF = 2.0**-11  # relative error of a share that was rounded to float16
 
-Maker = Callable[[KernelBench, "Case"], AttendPlan]
-
-
-@dataclass(frozen=True)
-class Case:
-    """Heads of `head_size`; rows at `positions`; `window` cells, or 0 for all.
-
-    Rows are of one sequence, or each `of_its_own`.
-    """
-
-    heads: int
-    kv_heads: int
-    head_size: int
-    window: int
-    positions: tuple[int, ...]
-    of_its_own: bool = False
-    soft_cap: float = 0.0
-    ahead: int = 0
-    alibi: float = 0.0
-
-    @property
-    def sequences(self) -> list[int]:
-        rows = range(len(self.positions))
-        return list(rows) if self.of_its_own else [0] * len(rows)
-
-    @property
-    def has_lanes(self) -> bool:
-        is_plain = not self.ahead and not self.alibi
-        return is_plain and self.head_size <= LARGEST_LANES_HEAD
-
-    @property
-    def side_words(self) -> int:
-        """Of the keys of a page."""
-        return PAGE_CELLS * self.kv_heads * self.head_size // 2
-
-    @property
-    def queries(self) -> int:
-        return len(self.positions) * self.heads // self.kv_heads
+Maker = Callable[[KernelBench, Case], AttendPlan]
 
 
 CASES = [
@@ -104,9 +68,9 @@ CASES = [
     pytest.param(Case(6, 2, 48, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
     pytest.param(Case(6, 2, 48, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
     pytest.param(Case(4, 1, 64, 0, (700,), alibi=8.0), id="alibi of one token"),
+    pytest.param(Case(4, 2, 64, 0, (0, 300), sinks=(-40.0, 0.5, 3.0, 90.0)), id="sinks"),
+    pytest.param(Case(4, 2, 64, 20, (77,), sinks=(2.0, 0.5, -3.0, 9.0)), id="sinks, a window"),
 ]
-
-
 MATRIX_CASES = [
     pytest.param(Case(4, 1, 32, 0, (0,)), id="the first token"),
     pytest.param(Case(2, 2, 32, 9, (300, 2, 127, 128, 129)), id="rows in no order, a window"),
@@ -118,6 +82,7 @@ MATRIX_CASES = [
     pytest.param(Case(4, 2, 32, 0, tuple(range(130)), ahead=4096), id="a whole text"),
     pytest.param(Case(6, 2, 32, 12, tuple(range(75)), ahead=11), id="a window on both sides"),
     pytest.param(Case(6, 2, 32, 0, tuple(range(75)), ahead=99, alibi=8.0), id="alibi"),
+    pytest.param(Case(4, 2, 32, 0, (0, 300), sinks=(-40.0, 0.5, 3.0, 90.0)), id="sinks"),
 ]
 
 
@@ -158,30 +123,6 @@ def put_cache(bench: KernelBench, halves: np.ndarray) -> None:
 def table_of(sequence: int) -> int:
     """Quads."""
     return 5 + 20 * sequence
-
-
-def expected_of(case: Case, q: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """y, and what y would be if all values were positive; (rows, heads, D)."""
-    y = np.empty((2, *q.shape))
-    for row, (position, sequence) in enumerate(zip(case.positions, case.sequences, strict=True)):
-        keys, values = halves[sequence].astype(np.float64)
-        first = max(0, position - case.window + 1) if case.window else 0
-        seen = slice(
-            first, position + case.ahead + 1
-        )  # up to the last cell, which the last row has
-        for head in range(case.heads):
-            kv_head = head // (case.heads // case.kv_heads)
-            scores = keys[seen, kv_head] @ q[row, head].astype(np.float64)
-            exponent = 2 * head + 2 if head < 4 else 2 * head - 7  # of up to 7 heads
-            slope = 2.0 ** (-case.alibi * exponent / 8) if case.alibi else 0.0
-            scores -= slope * np.abs(np.arange(len(keys))[seen] - position)
-            if case.soft_cap:
-                scores = case.soft_cap * np.tanh(scores / case.soft_cap)
-            shares = np.exp(scores - scores.max())
-            shares /= shares.sum()
-            y[0, row, head] = shares @ values[seen, kv_head]
-            y[1, row, head] = shares @ np.abs(values[seen, kv_head])
-    return y[0], y[1]
 
 
 def on_software(_: KernelBench, case: Case) -> AttendPlan:
@@ -256,12 +197,14 @@ def launches_of(
         addresses = {"q": bench.address("work", Q), "cache_at": bench.address("cache", 0)}
         return [(plan.kernel, {**params, **addresses}, plan.groups)]
     params |= {"step": plan.step, "ahead": case.ahead, "alibi": case.alibi}
+    params["sinks"] = SINKS if case.sinks else state.NONE
     if plan.tile is None:
         return [(plan.kernel, {**params, "head_size": case.head_size}, plan.groups)]
     found: list[Launch] = [(plan.kernel, {**params, "partials": PARTIALS}, plan.groups)]
     if plan.parts > 1:
         sizes = {"head_size": case.head_size, "queries": plan.tile.queries, "n_parts": plan.parts}
-        merge = {"partials": PARTIALS, **target, **heads, **sizes, "step": plan.step}
+        sizes |= {"step": plan.step, "sinks": params["sinks"]}
+        merge = {"partials": PARTIALS, **target, **heads, **sizes}
         found.append(("attend_merge", merge, plan.merge_groups))
     return found
 
@@ -275,6 +218,7 @@ def attend(bench: KernelBench, case: Case, plan: AttendPlan, q: np.ndarray) -> n
     bench.put("work", Y, np.full((rows + 1, width + 4), UNTOUCHED))
     bench.put("work", PARTIALS, np.full(plan.partial_floats + 4, UNTOUCHED))
     bench.put_state(ROWS=rows, POSITIONS=case.positions)
+    bench.put("weights", SINKS, np.array([*case.sinks, 0.0], np.float32))
     bench.run(launches_of(bench, case, plan, width + 8, width + 4))
     found = bench.floats(Y, rows + 1, width + 4)
     assert (found[:rows, width:] == UNTOUCHED).all()

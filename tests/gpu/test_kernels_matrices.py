@@ -54,7 +54,7 @@ UNTOUCHED = np.float32(-7.5)
 TOLERANCE = 2.0**-10 + 60 * 2.0**-24
 LEAST_HALF = 2.0**-25  # half of the smallest float16 step, where weights are tiny
 
-NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}  # but x
+NO_SOURCE = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0, "each": 1}
 
 SIZES = [(37, 256), (130, 768), (33, 2048)]
 NARROW_SIZES = [(37, 96), (64, 32), (5, 640)]  # rows that are no whole K-quant block
@@ -365,6 +365,11 @@ def test_halve_gated(bench: KernelBench, width: int, activation: Activation) -> 
     g = gate.astype(np.float64)
     if activation is Activation.GELU:
         gated = g / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
+    elif activation is Activation.CLAMPED:
+        gated = np.minimum(g, 7) / (1 + np.exp(-1.702 * np.minimum(g, 7)))
+        up = np.clip(up, -7, 7) + 1
+    elif activation is Activation.SIGMOID:
+        gated = 1 / (1 + np.exp(-g))
     else:
         gated = g / (1 + np.exp(-g))
     # far below 0 a gate is the small difference of large numbers

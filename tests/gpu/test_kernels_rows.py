@@ -227,6 +227,8 @@ def test_gated_unit(bench: KernelBench, activation: Activation) -> None:
     gate = np.concatenate((4.0 * source.standard_normal(1001), edges)).astype(np.float32)
     width = gate.size
     up = source.uniform(-1.0, 1.0, (3, width)).astype(np.float32)
+    if activation is Activation.CLAMPED:
+        up *= 20.0
     bench.put("work", X, np.stack((gate, gate[::-1], gate)))
     bench.put("work", RESIDUAL, up)
     bench.put("work", Y, np.full((4, width), UNTOUCHED))
@@ -238,11 +240,15 @@ def test_gated_unit(bench: KernelBench, activation: Activation) -> None:
     if activation is Activation.GELU:
         inner = np.sqrt(2.0 / np.pi) * (wide + 0.044715 * wide**3)
         expected = 0.5 * wide * (1.0 + np.tanh(inner)) * up
+    elif activation is Activation.CLAMPED:
+        low = np.minimum(wide, 7.0)
+        expected = 0.5 * low * (1.0 + np.tanh(0.851 * low)) * (np.clip(up, -7.0, 7.0) + 1.0)
     else:
         sigmoid = 0.5 * (1.0 + np.tanh(0.5 * wide))
         expected = (sigmoid if activation is Activation.SIGMOID else wide * sigmoid) * up
     # relative, but for the tail where tanh has left nothing of 1 + tanh
-    assert np.allclose(found[:3], expected, rtol=1e-6, atol=2e-7)
+    least = 2e-6 if activation is Activation.CLAMPED else 2e-7
+    assert np.allclose(found[:3], expected, rtol=1e-6, atol=least)
     assert (found[3] == UNTOUCHED).all()
 
 

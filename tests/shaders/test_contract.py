@@ -44,10 +44,11 @@ TEMPLATES = (
 FILES = sorted([*SHADERS.glob("*.comp"), *INCLUDES.glob("*.glslh")])
 
 
-def params_block(glsl: str) -> str:
-    found = re.search(r"uniform Params \{(.*?)\n\}", glsl, re.DOTALL)
-    assert found is not None
-    return re.sub(r"//.*", "", found[1])
+def params_block(name: str) -> str:
+    """Of a kernel with two blocks, the first is for experts."""
+    found = re.findall(r"uniform Params \{(.*?)\n\}", expand(name), re.DOTALL)
+    assert 1 <= len(found) <= 2
+    return re.sub(r"//.*", "", found[0 if "EXPERTS" in KERNELS[name].defines else -1])
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -55,9 +56,7 @@ def test_params(name: str) -> None:
     if not KERNELS[name].params:
         assert "push_constant" not in expand(name)
         return
-    fields = re.findall(
-        r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(expand(name)), re.MULTILINE
-    )
+    fields = re.findall(r"^\s*(\w+) (\w+)(?:\[(\d+)\])?;\s*$", params_block(name), re.MULTILINE)
     declared = {field: CODES[type_name] for type_name, field, count in fields if field != "pad"}
     padding = sum(4 * int(count) for _, field, count in fields if field == "pad")
     kernel = KERNELS[name]

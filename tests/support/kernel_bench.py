@@ -12,6 +12,7 @@ from godot.compute import ComputeTable
 from llm.files.repack import pack
 from llm.gpu import state
 from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.dispatch.dispatches import Dispatch
 from llm.gpu.dispatch.launches import Groups
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import pack_params, words_of
@@ -19,7 +20,7 @@ from llm.gpu.kernels.variants import pack_params, words_of
 WORDS = {"weights": 1 << 20, "work": 1 << 21, "cache": 1 << 20, "state": state.STATE_WORDS}
 BINDINGS = ("weights", "weights", "work", "work", "work", "cache", "cache", "state")
 
-Launch = tuple[str, Mapping[str, Any], Groups]
+Launch = tuple[str, Mapping[str, Any] | bytes, Groups]  # parameters, or packed ones
 
 
 class KernelBench:
@@ -78,8 +79,13 @@ class KernelBench:
             if self._set is None:
                 buffers = [self._buffers[space] for space in BINDINGS]
                 self._set = self.device.uniform_set(buffers, self.device.shader(name))
-            rows.append((pipeline, self._set, pack_params(name, **params), groups, True))
+            packed = params if isinstance(params, bytes) else pack_params(name, **params)
+            rows.append((pipeline, self._set, packed, groups, True))
         self.device.play(ComputeTable(rows))
+
+    def play(self, dispatches: Iterable[Dispatch]) -> None:
+        """Runs what operations become, on the one weight buffer that there is."""
+        self.run((found.kernel, found.parameters, found.groups) for found in dispatches)
 
     def close(self) -> None:
         self.device.free(*self._buffers.values())  # and with them the set

@@ -1,5 +1,6 @@
 """Model files of random but fixed weights, small enough to be written by every test module."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,12 @@ def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> 
             return gguf.quantize(values.astype(np.float32), kind)
         return values.astype(np.float32 if kind is Type.F32 else np.float16)
     values, size = gguf.GGML_QUANT_SIZES[kind]
-    blocks = source.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
+    blocks = source.integers(0, 256, (math.prod(shape) // values, size), dtype=np.uint8)
     if kind is Type.NVFP4:
         blocks[:, :4] = 8 | blocks[:, :4] & 7  # 2^-7 to 2^-6
     scales = RANDOM_SCALES.get(kind, ())
     put_scales(kind.name.lower(), blocks, lambda number: np.full(len(blocks), scales[number], "f2"))
-    return blocks.reshape(shape[0], -1)
+    return blocks.reshape(*shape[:-1], -1)
 
 
 def _add_vocabulary(writer: gguf.GGUFWriter, count: int) -> None:

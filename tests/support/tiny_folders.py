@@ -29,6 +29,10 @@ _NAMES = {
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+    "ffn_gate_exps": "mlp.experts.*.gate_proj",
+    "ffn_up_exps": "mlp.experts.*.up_proj",
+    "ffn_down_exps": "mlp.experts.*.down_proj",
 }
 _SANDWICH_NAMES = {
     "post_attention_norm": "post_attention_layernorm",
@@ -56,6 +60,9 @@ _KEYS = {
     "attention.sliding_window_pattern": "sliding_window_pattern",
     "attn_logit_softcapping": "attn_logit_softcapping",
     "embedding_scale": "embedding_multiplier",
+    "expert_count": "num_experts",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_used_count": "num_experts_per_tok",
     "final_logit_softcapping": "final_logit_softcapping",
     "logit_scale": "logits_scaling",
     "residual_scale": "residual_multiplier",
@@ -113,7 +120,10 @@ def as_folder(folder: Path, file: Path, encode: Encode, *, model_type: str, file
             array = array - 1
         place = f"model.layers.{block[1]}." if block else ""
         theirs = f"{place}{names[kind]}.{ending}"
-        tensors |= encode(theirs, array) if array.ndim > 1 else {theirs: ("F32", array)}
+        each = enumerate(array) if "*" in theirs else [(0, array)]  # of experts
+        for number, part in each:
+            own = theirs.replace("*", str(number))
+            tensors |= encode(own, part) if part.ndim > 1 else {own: ("F32", part)}
     return write_folder(folder, config, tensors, files=files)
 
 

@@ -20,7 +20,7 @@ from gpu_bench.measure import (
     measure_ours,
     screen,
 )
-from gpu_bench.shapes import SHAPES
+from gpu_bench.shapes import SHAPES, USUAL
 from llm.commands.arguments import number_in, numbers_from
 from setup.engine_process import INTERRUPTED
 from setup.paths import ROOT
@@ -66,7 +66,8 @@ def _options(words: Sequence[str]) -> Namespace:
         "--model",
         action="append",
         metavar="NAME|FILE",
-        help=f"may be given again; a shape, or a GGUF file (default: {', '.join(SHAPES)})",
+        help=f"may be given again; a GGUF file or a shape, of {', '.join(SHAPES)} "
+        f"(default: {', '.join(USUAL)})",
     )
     add("--models", type=absolute, metavar="FOLDER", help="where files of shapes are")
     add(
@@ -99,7 +100,7 @@ def _run(options: Namespace) -> int:
     if not options.steps:
         options.steps = list(STEPS)
         record.unlink(missing_ok=True)
-    works = [_work(name, options) for name in options.model or SHAPES]
+    works = [_work(name, options) for name in options.model or USUAL]
     failures = 0
     if "pack" in options.steps:
         template.make(folder, options.template, options.venv)

@@ -15,7 +15,7 @@ class Shape:
     architecture: str
     layers: int
     width: int
-    feed_forward: int
+    feed_forward: int  # of an expert, where there are experts
     heads: int
     kv_heads: int
     head_size: int
@@ -24,6 +24,8 @@ class Shape:
     rope_base: float
     formats: Mapping[str, str | Formats]
     positions: tuple[int, ...]  # tokens before the answers that are measured
+    experts: int = 0
+    used_experts: int = 0  # by a token
 
     def tensors(self) -> Iterator[tuple[str, tuple[int, ...], str]]:
         """Name, shape as numpy has it (rows, columns), and format of every tensor."""
@@ -39,20 +41,21 @@ class Shape:
     def _block(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         queries, keys = self.heads * self.head_size, self.kv_heads * self.head_size
         norms = {"attn_norm": self.width, "ffn_norm": self.width}
+        if self.architecture != "llama":
+            norms |= {"attn_q_norm": self.head_size, "attn_k_norm": self.head_size}
         if self.architecture == "gemma3":
-            norms |= {"attn_q_norm": self.head_size, "attn_k_norm": self.head_size}
             norms |= {"post_attention_norm": self.width, "post_ffw_norm": self.width}
-        if self.architecture == "qwen3":
-            norms |= {"attn_q_norm": self.head_size, "attn_k_norm": self.head_size}
         for kind, size in norms.items():
             yield kind, (size,)
         yield "attn_q", (queries, self.width)
         yield "attn_k", (keys, self.width)
         yield "attn_v", (keys, self.width)
         yield "attn_output", (self.width, queries)
-        yield "ffn_gate", (self.feed_forward, self.width)
-        yield "ffn_up", (self.feed_forward, self.width)
-        yield "ffn_down", (self.width, self.feed_forward)
+        gate, down = (self.feed_forward, self.width), (self.width, self.feed_forward)
+        if self.experts:
+            yield "ffn_gate_inp", (self.experts, self.width)
+        for kind, sizes in (("ffn_gate", gate), ("ffn_up", gate), ("ffn_down", down)):
+            yield (f"{kind}_exps", (self.experts, *sizes)) if self.experts else (kind, sizes)
 
     def _format(self, kind: str, layer: int) -> str:
         found = self.formats[kind]
@@ -80,6 +83,14 @@ _LLAMA: dict[str, str | Formats] = {
     "ffn_gate": "q4_k",
     "ffn_up": "q4_k",
     "ffn_down": ("q4_k", "q6_k"),
+}
+
+_EXPERTS: dict[str, str | Formats] = {
+    **{kind: found for kind, found in _LLAMA.items() if not kind.startswith("ffn")},
+    "ffn_gate_inp": "f32",
+    "ffn_gate_exps": "q4_k",
+    "ffn_up_exps": "q4_k",
+    "ffn_down_exps": ("q4_k", "q6_k"),
 }
 
 SHAPES = {
@@ -145,5 +156,23 @@ SHAPES = {
             formats=_LLAMA,
             positions=(128,),
         ),
+        Shape(
+            name="qwen3-30b-a3b",
+            architecture="qwen3moe",
+            layers=48,
+            width=2048,
+            feed_forward=768,
+            heads=32,
+            kv_heads=4,
+            head_size=128,
+            vocabulary=151936,
+            context=40960,
+            rope_base=1e6,
+            formats=_EXPERTS,
+            positions=(128,),
+            experts=128,
+            used_experts=8,
+        ),
     )
 }
+USUAL = ("gemma3-270m", "llama-1b", "llama-8b")  # where no model is named: the others take 24 GB

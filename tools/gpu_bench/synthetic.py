@@ -18,6 +18,7 @@ from setup.report import SetupError, say
 ALIGNMENT = 32
 SPARE_BYTES = 1 << 30  # that a disk must have left
 CHUNK_BLOCKS = 65536  # random blocks that a larger tensor repeats
+CHUNK_FLOATS = 65521  # random floats; a prime, so that no two rows of a router are alike
 
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
@@ -64,10 +65,11 @@ def write(file: BinaryIO, shape: Shape) -> None:
         offset += _padded(_size(sizes, format_name))
     file.write(bytes(-file.tell() % ALIGNMENT))
     chunks = {name: _random_blocks(name) for name in _SCALES}
-    chunks["f32"] = struct.pack("<f", 1.0) * CHUNK_BLOCKS
+    chunks["f32"] = _random_floats()
+    ones = struct.pack("<f", 1.0) * max(shape.width, shape.head_size)
     for _, sizes, format_name in tensors:
         size = _size(sizes, format_name)
-        chunk = memoryview(chunks[format_name])
+        chunk = memoryview(ones if len(sizes) == 1 else chunks[format_name])
         for start in range(0, size, len(chunk)):
             file.write(chunk[: size - start])
         file.write(bytes(-size % ALIGNMENT))
@@ -89,6 +91,10 @@ def _pairs(shape: Shape) -> Iterator[tuple[str, int, bytes]]:
         "attention.value_length": shape.head_size,
         "vocab_size": shape.vocabulary,
     }
+    if shape.experts:
+        counts["expert_count"] = shape.experts
+        counts["expert_used_count"] = shape.used_experts
+        counts["expert_feed_forward_length"] = shape.feed_forward
     if architecture == "gemma3":
         counts["attention.sliding_window"] = 512
     else:
@@ -133,6 +139,12 @@ def _random_blocks(name: str) -> bytes:
         for index, byte in enumerate(struct.pack("<e", scale)):
             blocks[place + index :: size] = bytes([byte]) * CHUNK_BLOCKS
     return bytes(blocks)
+
+
+def _random_floats() -> bytes:
+    source = random.Random("f32")
+    values = (source.uniform(-0.1, 0.1) for _ in range(CHUNK_FLOATS))
+    return struct.pack(f"<{CHUNK_FLOATS}f", *values)
 
 
 def _size(sizes: tuple[int, ...], format_name: str) -> int:

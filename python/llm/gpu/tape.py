@@ -8,6 +8,8 @@ outputs ends where the head of the others begins: with the hidden rows of all to
 from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
+    MAX_EXPERTS,
+    MAX_USED,
     Activate,
     Activation,
     AddBias,
@@ -15,10 +17,14 @@ from llm.gpu.operations import (
     Attend,
     CacheSlab,
     CacheStore,
+    Choice,
     Convolve,
     Count,
     DeltaRule,
     Embed,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
     GatedNorm,
     GatedUnit,
     HeadMapping,
@@ -29,13 +35,16 @@ from llm.gpu.operations import (
     Pairing,
     RMSNorm,
     Rotate,
+    Route,
     ScaleLogits,
+    Scoring,
     SelectRows,
     SliceHeads,
     StateSlab,
     Temperature,
     Tensor,
     Weight,
+    list_words,
 )
 
 ALIGNMENT = 4  # floats: kernels read activations as vec4
@@ -166,12 +175,17 @@ class Tape:
         soft_cap: float = 0.0,
         ahead: int = 0,
         alibi: float = 0.0,
+        sinks: Weight | None = None,
     ) -> None:
         _same("attend output width", q.width, y.width)
         _same("attend head size", q.width * kv_heads, cache.width * heads)
         if heads % kv_heads:
             raise ValueError(f"{heads} query heads do not share {kv_heads} key/value heads evenly")
-        self.operations.append(Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead, alibi))
+        if sinks is not None:
+            _same("attend sinks", sinks.columns, heads)
+        self.operations.append(
+            Attend(q, cache, y, heads, kv_heads, window, soft_cap, ahead, alibi, sinks)
+        )
 
     def gated_unit(self, gate: Tensor, up: Tensor, y: Tensor, activation: Activation) -> None:
         _same("gated_unit width", gate.width, up.width)
@@ -235,6 +249,57 @@ class Tape:
         if x.width % heads or y.width % heads or first * heads + y.width > x.width:
             raise ValueError(f"slice_heads: {y.width} from {first} of {x.width}, {heads} heads")
         self.operations.append(SliceHeads(x, y, heads, first))
+
+    def choice(self, experts: int, used: int) -> Choice:
+        """Room for what a router chooses for each token."""
+        if not 1 <= used <= min(experts, MAX_USED) or experts > MAX_EXPERTS:
+            raise ValueError(f"{used} of {experts} experts")
+        rows = self.tensor(2 * used)
+        words = list_words(rows.rows * used, experts)
+        lists = Tensor(self.work_floats, 1, words)
+        self.work_floats += -(-words // ALIGNMENT) * ALIGNMENT
+        return Choice(rows, lists, experts)
+
+    def route(
+        self,
+        logits: Tensor,
+        choice: Choice,
+        *,
+        scoring: Scoring = Scoring.SOFTMAX,
+        normalised: bool = True,
+        bias: Weight | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        _same("route logits", logits.width, choice.experts)
+        if bias is not None:
+            _same("route bias", bias.columns, choice.experts)
+        self.operations.append(Route(logits, bias, choice, scoring, normalised, scale))
+
+    def expert_matmul(
+        self, weight: Weight, x: Tensor, y: Tensor, choice: Choice, *, bias: Weight | None = None
+    ) -> None:
+        """All experts of a row have the same x, or each its own part of x."""
+        inputs = 1 if x.width == weight.columns else choice.used
+        _same(f"{weight.name} columns", weight.columns * inputs, x.width)
+        _same(f"{weight.name} rows", weight.rows * choice.used, y.width * choice.experts)
+        if bias is not None:
+            _same(f"{bias.name} rows", bias.rows, choice.experts)
+            _same(f"{bias.name} columns", bias.columns * choice.used, y.width)
+        self.operations.append(ExpertMatMul(weight, bias, x, y, choice))
+
+    def expert_sum(
+        self, x: Tensor, choice: Choice, y: Tensor, *, residual: Tensor | None = None
+    ) -> None:
+        _same("expert_sum width", x.width, y.width * choice.used)
+        if residual is not None:
+            _same("expert_sum residual width", residual.width, y.width)
+        self.operations.append(ExpertSum(x, choice, y, residual))
+
+    def gated_add(self, x: Tensor, gate: Tensor, y: Tensor, *, residual: Tensor) -> None:
+        _same("gated_add gate", gate.width, 1)
+        _same("gated_add width", x.width, y.width)
+        _same("gated_add residual width", residual.width, y.width)
+        self.operations.append(GatedAdd(x, gate, y, residual))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

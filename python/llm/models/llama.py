@@ -1,5 +1,7 @@
 """Llama (1 to 3), and what others built to the same plan: Mistral, TinyLlama, SmolLM, Yi.
 
+Files of Mixtral say that they are llama, too: see mixtral.py.
+
 What is special:
   - RMS norms before each half of a block, plain residual adds, a gated feed-forward with SiLU
   - converters order the rows of queries and keys so that rotation turns neighbours (2i, 2i + 1)
@@ -13,11 +15,11 @@ Letters: T rows, C width, F feed-forward width, H query heads, G key/value heads
 
 from dataclasses import dataclass
 
-from llm.errors import UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
+from llm.models import mixtral
 from llm.models.decoder import DecoderSizes, Ends
 from llm.models.rope import Rope
 from llm.models.weights import WeightTable
@@ -68,12 +70,9 @@ class Block:
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for experts, other norms, or an unknown scaling of positions."""
-    n_experts = file.metadata.int("llama.expert_count", default=0)
-    if n_experts:
-        raise UnsupportedModelError(
-            file.path, "llama.expert_count", n_experts, ["models without experts"]
-        )
+    UnsupportedModelError for other norms or an unknown scaling of positions."""
+    if file.metadata.int("llama.expert_count", default=0):
+        return mixtral.program(file, context, max_rows, max_outputs)
     sizes = DecoderSizes.from_gguf(file, "llama")
     table = WeightTable(file)
     ends = Ends.take(table, sizes.width)

@@ -27,6 +27,10 @@ class WeightTable:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
         return self._taken.setdefault(name, self._find(name, rows, columns))
 
+    def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
+        """Matrices of `count` experts (rows, columns), as one of all their rows."""
+        return self._taken.setdefault(name, self._find(name, count, rows, columns))
+
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
         return self.floats(name, 1, size)
@@ -94,16 +98,15 @@ class WeightTable:
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
 
-    def _find(self, name: str, rows: int, columns: int) -> Weight:
+    def _find(self, name: str, *wanted: int) -> Weight:
         if name not in self._file.tensors:
             raise ModelFileError(self._file.path, f"tensor {name}", "missing")
         info = self._file.tensors[name]
         shape = info.shape if len(info.shape) > 1 else (1, *info.shape)
-        if shape != (rows, columns):
-            found, wanted = _times(shape), _times((rows, columns))
-            problem = f"has the shape {found}, the metadata ask for {wanted}"
+        if shape != wanted:
+            problem = f"has the shape {_times(shape)}, the metadata ask for {_times(wanted)}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        return Weight(name, info.format, rows, columns)
+        return Weight(name, info.format, math.prod(wanted[:-1]), wanted[-1])
 
     def _require_f32(self, weight: Weight) -> Weight:
         if weight.format.name != F32.name:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
 from support import tiny_gemma, tiny_llama
+from support.architectures import qwen3moe
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.safetensors_builder import restored, stored
-from support.tiny_folders import gemma_folder, in_type, llama_folder
+from support.tiny_folders import as_folder, gemma_folder, in_type, llama_folder
 
 from llm.files.gguf import GgufFile
 from llm.files.opening import open_model
@@ -57,6 +58,17 @@ def test_logits(tmp_path: Path, family: Any, dtype: str, files: int) -> None:
     expected = logits_of(kept)
     # Gemma's norms lose a bit where one is taken off and added again.
     assert np.abs(logits_of(made) - expected).max() < 2e-5 * np.abs(expected).max()
+
+
+def test_experts(tmp_path: Path) -> None:
+    """Matrices that each lie alone in the folder."""
+    plain = qwen3moe.write(tmp_path / "plain.gguf")
+    made = as_folder(tmp_path / "folder", plain, in_type("F32"), model_type="qwen3_moe", files=3)
+    expected = logits_of(plain)
+    assert np.abs(logits_of(made) - expected).max() < 2e-5 * np.abs(expected).max()
+    off = np.abs(logits_of(made, quantize="q8_0") - expected)
+    # of most: a row that takes another expert is far off
+    assert 1e-4 < np.median(off) / np.abs(expected).max() < 0.05
 
 
 @pytest.mark.parametrize(("target", "bound"), [("q8_0", 0.05), ("q4_k", 0.4)])

@@ -123,7 +123,7 @@ def test_rotation(
         ({"rope.freq_base": -1.0}, ModelFileError, "rope.freq_base: -1.0 is not above 0"),
         ({"rope.scaling.factor": 0.0}, ModelFileError, "rope.scaling.factor: 0.0 is not above 0"),
         ({"rope.scaling.type": "dynamic"}, UnsupportedModelError, "is 'dynamic'.*linear.*yarn"),
-        ({"expert_count": 8}, UnsupportedModelError, "llama.expert_count is '8'.*without experts"),
+        ({"expert_count": 8}, ModelFileError, "llama.expert_used_count: is missing"),
     ],
 )
 def test_metadata_that_do_not_fit(

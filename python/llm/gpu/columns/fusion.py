@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, ColumnStep
 from llm.gpu.columns.words import MAX_SEGMENTS
 from llm.gpu.operations import (
+    Activation,
     AddBias,
     Embed,
     GatedUnit,
@@ -154,6 +155,8 @@ class _Fusion:
     def _take_gate(self, unit: GatedUnit, product: ColumnProduct) -> list[ColumnStep]:
         """The step that follows, where the two products are not of one format."""
         is_plain = not product.biases
+        if unit.activation is Activation.CLAMPED:
+            raise NoStepError("a gated unit that clamps")
         if [unit.gate, unit.up] != product.outputs or unit.y != unit.gate or not is_plain:
             raise NoStepError("a gated unit should follow its two products, in place")
         self.at += 1

@@ -13,6 +13,7 @@ from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
+from llm.gpu.dispatch.lowering_experts import ExpertLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.kernels.variants import pack_params
@@ -23,6 +24,9 @@ from llm.gpu.operations import (
     Attend,
     CacheStore,
     Embed,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
     GatedUnit,
     LayerNorm,
     MatMul,
@@ -31,6 +35,7 @@ from llm.gpu.operations import (
     Region,
     RMSNorm,
     Rotate,
+    Route,
     ScaleLogits,
     SelectRows,
     Tensor,
@@ -61,6 +66,7 @@ class Lowering:
         self._products = products
         self._attention = attention
         self._recurrent = recurrent
+        self._experts = ExpertLowering(layout, products)
 
     def lower(self, operations: Sequence[Operation], *, are_apart: bool = False) -> list[Dispatch]:
         """The dispatches of a whole tape, in order.
@@ -68,14 +74,16 @@ class Lowering:
         Rows that `are_apart` may be of several sequences.
         """
         dispatches: list[Dispatch] = []
-        self._products.begin()
+        self._products.begin(operations)
+        self._experts.begin()
         for index, op in enumerate(operations):
             self._products.notice(op.writes)
             lowered: Dispatch | list[Dispatch] | None = None
             if isinstance(op, RMSNorm | GatedUnit):
                 lowered = self._products.absorb(op, operations[index + 1 :])
             if isinstance(op, Attend):
-                lowered = self._attention.lower(op, are_apart=are_apart)
+                sinks = None if op.sinks is None else self._layout.placements[op.sinks.name]
+                lowered = self._attention.lower(op, sinks, are_apart=are_apart)
             if isinstance(op, Recurrent):
                 lowered = self._recurrent.lower(op, are_apart=are_apart)
             if lowered is None:
@@ -162,6 +170,18 @@ class Lowering:
             scale=op.scale,
             soft_cap=op.soft_cap,
         )
+
+    def _route(self, op: Route) -> Dispatch:
+        return self._experts.route(op)
+
+    def _expert_matmul(self, op: ExpertMatMul) -> list[Dispatch]:
+        return self._experts.multiply(op)
+
+    def _expert_sum(self, op: ExpertSum) -> Dispatch:
+        return self._experts.sum_up(op)
+
+    def _gated_add(self, op: GatedAdd) -> Dispatch:
+        return self._experts.add_gated(op)
 
     def _rotate(self, op: Rotate) -> Dispatch:
         norm = state.NONE if op.norm is None else self._planes(op.norm)[0]
@@ -258,6 +278,10 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     Activate: Lowering._activate,
     SelectRows: Lowering._select_rows,
     ScaleLogits: Lowering._scale_logits,
+    Route: Lowering._route,
+    ExpertMatMul: Lowering._expert_matmul,
+    ExpertSum: Lowering._expert_sum,
+    GatedAdd: Lowering._gated_add,
 }
 
 

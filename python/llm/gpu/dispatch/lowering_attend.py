@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from llm.gpu import state
+from llm.gpu.device.placement import Placement
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
 from llm.gpu.dispatch.lowering_products import WORD, Addresses
@@ -38,10 +40,15 @@ class AttendLowering:
         self._device = device
         self._addresses = addresses
 
-    def lower(self, op: Attend, *, are_apart: bool = False) -> list[Dispatch]:
-        """Rows that `are_apart`, ROWS_APART at most, may be of several sequences."""
+    def lower(
+        self, op: Attend, sinks: Placement | None = None, *, are_apart: bool = False
+    ) -> list[Dispatch]:
+        """`sinks`: where they lie, if there are some.
+
+        Rows that `are_apart`, ROWS_APART at most, may be of several sequences.
+        """
         device = self._device
-        if op.ahead or op.alibi:
+        if op.ahead or op.alibi or op.sinks is not None:
             device = replace(device, has_lanes=False)
         plan = plan_attend(*_sizes(op), op.q.rows, device, are_apart=are_apart)
         if plan.by_lanes:
@@ -59,15 +66,19 @@ class AttendLowering:
             "soft_cap": op.soft_cap,
             "alibi": op.alibi,
         }
+        sinks_at = state.NONE if sinks is None else sinks.planes[0]
+        shard = 0 if sinks is None else sinks.shard
         target = {"y": op.y.offset, "y_stride": op.y.width}
         if plan.tile is None:
             head_size = op.q.width // op.heads
-            packed = pack_params(plan.kernel, **source, **target, head_size=head_size)
-            return [Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, op.writes)]
+            packed = pack_params(
+                plan.kernel, **source, **target, head_size=head_size, sinks=sinks_at
+            )
+            return [Dispatch(plan.kernel, packed, plan.groups, shard, op.reads, op.writes)]
         start = self._scratch.start
-        packed = pack_params(plan.kernel, **source, **target, partials=start)
+        packed = pack_params(plan.kernel, **source, **target, partials=start, sinks=sinks_at)
         if plan.parts == 1:
-            return [Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, op.writes)]
+            return [Dispatch(plan.kernel, packed, plan.groups, shard, op.reads, op.writes)]
         partials = self._scratch.part(plan.partial_floats, "partial attention")
         merge = pack_params(
             "attend_merge",
@@ -79,10 +90,11 @@ class AttendLowering:
             queries=plan.tile.queries,
             n_parts=plan.parts,
             step=plan.step,
+            sinks=sinks_at,
         )
         return [
-            Dispatch(plan.kernel, packed, plan.groups, 0, op.reads, (partials, *op.writes)),
-            Dispatch("attend_merge", merge, plan.merge_groups, 0, (partials,), op.writes),
+            Dispatch(plan.kernel, packed, plan.groups, shard, op.reads, (partials, *op.writes)),
+            Dispatch("attend_merge", merge, plan.merge_groups, shard, (partials,), op.writes),
         ]
 
     def _by_lanes(self, op: Attend, plan: AttendPlan) -> Dispatch:

@@ -9,6 +9,7 @@ from llm.gpu import state
 from llm.gpu.device.placement import Layout
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches import thread_groups
+from llm.gpu.dispatch.launches_experts import ExpertPlan, plan_experts
 from llm.gpu.dispatch.launches_products import (
     ProductPlan,
     halves_floats,
@@ -21,11 +22,13 @@ from llm.gpu.kernels.variants import pack_params, words_of
 from llm.gpu.operations import (
     FLOAT_BYTES,
     Count,
+    ExpertMatMul,
     GatedUnit,
     MatMul,
     Operation,
     Region,
     RMSNorm,
+    Route,
     Tensor,
 )
 from llm.gpu.tape import Tape
@@ -36,10 +39,10 @@ SIDE_BY_SIDE = 3  # products whose parts have room beside each other: query, key
 
 def product_scratch_floats(tape: Tape, tiles: Sequence[Tile]) -> int:
     """Floats of scratch that the products of a tape of the most rows need."""
-    products = [op for op in tape.operations if isinstance(op, MatMul)]
-    if not tiles or not products:
+    inputs = [_input(op) for op in tape.operations if isinstance(op, MatMul | ExpertMatMul)]
+    if not tiles or not inputs:
         return 0
-    halves = max(halves_floats(op.x.width, op.x.rows) for op in products)
+    halves = max(halves_floats(x.width, x.rows) for x in inputs)
     return halves + SIDE_BY_SIDE * most_parts_floats(tiles)
 
 
@@ -72,13 +75,18 @@ class ProductLowering:
         self._scratch = scratch
         self._tiles = tiles
         self._is_cpu = is_cpu
-        self._addresses = addresses
+        self.addresses = addresses
         self._halved: Tensor | None = None  # whose float16 rows are in the scratch
         self._sums_at = 0  # where in the scratch the sums of the next product may go
+        self._scores: set[Tensor] = set()
 
-    def begin(self) -> None:
-        """A new tape: nothing is in the scratch."""
+    def begin(self, operations: Sequence[Operation]) -> None:
+        """A new tape: nothing is in the scratch.
+
+        Float16 could turn a choice of experts, so what routers read is not computed by matrices.
+        """
         self._halved = None
+        self._scores = {op.logits for op in operations if isinstance(op, Route)}
 
     def notice(self, writes: Iterable[Region]) -> None:
         """What an operation is about to write; float16 rows of it are out of date."""
@@ -88,12 +96,15 @@ class ProductLowering:
     def absorb(self, op: RMSNorm | GatedUnit, later: Sequence[Operation]) -> Dispatch | None:
         """`op` as float16 rows, where only products read it, and come next; else None."""
         readers = _readers(op.y, later)
-        are_next = readers == list(later[: len(readers)])
+        following = [it for it in later if not isinstance(it, Route)]  # which leaves the rows alone
+        are_next = readers == following[: len(readers)]
         if not readers or not are_next or not all(self._reads_halves(it, op.y) for it in readers):
             return None
         if isinstance(op, GatedUnit):
+            x = _input(readers[0])
             gated = {"up": op.up.offset, "activation": int(op.activation)}
-            return self._halve("halve_gated", op.gate, op.y, Count.ROWS, op.reads, **gated)
+            gated["each"] = x.rows // op.y.rows
+            return self._halve("halve_gated", op.gate, x, Count.ROWS, op.reads, **gated)
         if op.residual is not None:
             return None
         placement = self._layout.placements[op.weight.name]
@@ -110,8 +121,13 @@ class ProductLowering:
             return [
                 self._product(op, plan, op.x.offset, op.y.offset, op.residual, reads, op.writes)
             ]
-        halve = [] if self._halved == op.x else [self._halve_x(op)]
-        return [*halve, *self._multiply(op, plan)]
+        return [*self.halve(op.x, op.count), *self._multiply(op, plan)]
+
+    def halve(self, x: Tensor, count: Count, each: int = 1) -> list[Dispatch]:
+        """Float16 rows of x, `each` for one that is counted; nothing where they are there."""
+        if self._halved == x:
+            return []
+        return [self._halve("halve_rows", x, x, count, (x.region,), each=each)]
 
     def _plan(self, op: MatMul) -> ProductPlan:
         weight = op.weight
@@ -121,18 +137,29 @@ class ProductLowering:
             weight.columns,
             op.x.rows,
             is_cpu=self._is_cpu,
-            has_lanes=self._addresses is not None,
+            has_lanes=self.addresses is not None,
+            tiles=() if op.y in self._scores else self._tiles,
+        )
+
+    def plan_experts(self, op: ExpertMatMul) -> ExpertPlan:
+        return plan_experts(
+            op.weight.format.name,
+            op.height,
+            op.weight.columns,
+            op.choice.pairs,
+            op.choice.experts,
+            is_cpu=self._is_cpu,
+            has_lanes=self.addresses is not None,
             tiles=self._tiles,
         )
 
     def _reads_halves(self, op: Operation, x: Tensor) -> bool:
         """Whether it is a product by matrices that reads nothing of x but its float16 rows."""
+        if isinstance(op, ExpertMatMul):
+            return op.x == x and self.plan_experts(op).tile is not None
         if not isinstance(op, MatMul) or op.x != x or self._plan(op).tile is None:
             return False
         return op.residual is None or not op.residual.region.overlaps(x.region)
-
-    def _halve_x(self, op: MatMul) -> Dispatch:
-        return self._halve("halve_rows", op.x, op.x, op.count, (op.x.region,))
 
     def _halve(
         self,
@@ -146,7 +173,7 @@ class ProductLowering:
         """The float16 rows of `x`, made from `source`."""
         self._halved = x
         self._sums_at = halves_floats(x.width, x.rows)
-        unused = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0}
+        unused = {"up": state.NONE, "activation": 0, "norm": state.NONE, "eps": 0.0, "each": 1}
         parameters = pack_params(
             kernel,
             width=x.width,
@@ -155,10 +182,10 @@ class ProductLowering:
             count_at=int(count),
             **{**unused, **fields},
         )
-        return Dispatch(kernel, parameters, (x.rows, 1, 1), 0, reads, (self._rows_of(x),))
+        return Dispatch(kernel, parameters, (x.rows, 1, 1), 0, reads, (self.rows_of(x),))
 
     def _multiply(self, op: MatMul, plan: ProductPlan) -> list[Dispatch]:
-        rows, start = self._rows_of(op.x), self._scratch.start
+        rows, start = self.rows_of(op.x), self._scratch.start
         size = parts_floats(op.y.width, op.y.rows, plan.parts)
         if size == 0:
             reads = (rows, *op.reads[1:])
@@ -208,14 +235,14 @@ class ProductLowering:
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, reads, writes)
 
     def _by_lanes(self, op: MatMul, plan: ProductPlan) -> Dispatch:
-        assert self._addresses is not None
+        assert self.addresses is not None
         placement = self._layout.placements[op.weight.name]
-        shard = self._addresses.shards[placement.shard]
+        shard = self.addresses.shards[placement.shard]
         planes = [words_of(shard + plane * WORD) for plane in placement.four_planes]
         parameters = pack_params(
             plan.kernel,
             **dict(zip(("plane_x", "plane_y", "plane_z", "plane_w"), planes, strict=True)),
-            x=words_of(self._addresses.work + op.x.offset * WORD),
+            x=words_of(self.addresses.work + op.x.offset * WORD),
             height=op.weight.rows,
             width=op.weight.columns,
             y=op.y.offset,
@@ -224,8 +251,15 @@ class ProductLowering:
         )
         return Dispatch(plan.kernel, parameters, plan.groups, placement.shard, op.reads, op.writes)
 
-    def _rows_of(self, x: Tensor) -> Region:
+    def rows_of(self, x: Tensor) -> Region:
+        """Where the float16 rows of x lie."""
         return self._scratch.part(halves_floats(x.width, x.rows), "float16 rows")
+
+
+def _input(op: Operation) -> Tensor:
+    """The rows that a product multiplies."""
+    assert isinstance(op, MatMul | ExpertMatMul)
+    return op.x if isinstance(op, MatMul) else op.inputs
 
 
 def _readers(tensor: Tensor, later: Iterable[Operation]) -> list[Operation]:

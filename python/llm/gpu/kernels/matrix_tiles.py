@@ -70,5 +70,6 @@ MATRIX_TILES = (
     MatrixTile(64, 32, 32, 16, 32, resident=3, microseconds=1.2),
     MatrixTile(64, 16, 16, 16, 32, resident=4, microseconds=1.25),
 )
+EXPERT_TILES = MATRIX_TILES[1:]  # of experts: few rows use the same one
 # Of one subgroup of eight: what a software driver takes, so that tests can run the kernel there.
 SMALL_MATRIX_TILES = (MatrixTile(32, 32, 32, 32, 8), MatrixTile(16, 16, 16, 16, 8))

@@ -8,6 +8,7 @@ import struct
 from itertools import product
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
+from llm.gpu.kernels.experts import CHOOSING, products_of_experts
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.kernels.recurrent import (
@@ -56,6 +57,7 @@ ATTEND: Params = {
     "step": "I",
     "soft_cap": "f",
     "alibi": "f",
+    "sinks": "I",
 }
 ATTEND_TILE: Params = {
     "q": "I",
@@ -72,6 +74,7 @@ ATTEND_TILE: Params = {
     "step": "I",
     "soft_cap": "f",
     "alibi": "f",
+    "sinks": "I",
 }
 ATTEND_LANES: Params = {
     "q": "2I",
@@ -109,6 +112,7 @@ def _halve(source: int) -> Kernel:
         "activation": "I",
         "norm": "I",
         "eps": "f",
+        "each": "I",
     }
     return Kernel("halve_rows.comp", 256, params, {"SOURCE": source})
 
@@ -195,6 +199,7 @@ KERNELS: dict[str, Kernel] = {
             "queries": "I",
             "n_parts": "I",
             "step": "I",
+            "sinks": "I",
         },
     ),
     "gated_unit": Kernel(
@@ -324,6 +329,8 @@ for _name in FORMAT_IDS:
         )
 
 
+KERNELS.update(CHOOSING)
+KERNELS.update(products_of_experts(KERNELS, LANES_PARTS))
 KERNELS.update(SAMPLE_RESIDENT)
 KERNELS.update(RECURRENT)
 

@@ -14,6 +14,18 @@ from llm.gpu.operations.dense import (
     SelectRows,
 )
 from llm.gpu.operations.encoders import AddPositions
+from llm.gpu.operations.experts import (
+    MAX_EXPERTS,
+    MAX_USED,
+    Choice,
+    ExpertMatMul,
+    ExpertSum,
+    GatedAdd,
+    Route,
+    Scoring,
+    list_words,
+    most_tiles,
+)
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -36,6 +48,8 @@ from llm.gpu.operations.recurrent import (
 
 __all__ = [
     "FLOAT_BYTES",
+    "MAX_EXPERTS",
+    "MAX_USED",
     "PAGE_CELLS",
     "Activate",
     "Activation",
@@ -44,10 +58,14 @@ __all__ = [
     "Attend",
     "CacheSlab",
     "CacheStore",
+    "Choice",
     "Convolve",
     "Count",
     "DeltaRule",
     "Embed",
+    "ExpertMatMul",
+    "ExpertSum",
+    "GatedAdd",
     "GatedNorm",
     "GatedUnit",
     "HeadMapping",
@@ -60,15 +78,20 @@ __all__ = [
     "Recurrent",
     "Region",
     "Rotate",
+    "Route",
     "ScaleLogits",
+    "Scoring",
     "SelectRows",
     "SliceHeads",
     "StateSlab",
     "Temperature",
     "Tensor",
     "Weight",
+    "list_words",
+    "most_tiles",
 ]
 
 Norms = RMSNorm | LayerNorm
 Dense = Embed | Norms | MatMul | AddBias | GatedUnit | Activate | SelectRows | ScaleLogits
-Operation = Dense | AddPositions | Rotate | CacheStore | Attend | Recurrent
+Experts = Route | ExpertMatMul | ExpertSum | GatedAdd
+Operation = Dense | AddPositions | Rotate | CacheStore | Attend | Recurrent | Experts

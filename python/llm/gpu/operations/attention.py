@@ -88,6 +88,9 @@ class Attend:
     h // (H / G). A score loses slopes[h] * |p - j|. Then a score s becomes
     soft_cap * tanh(s / soft_cap), but not where that is 0. Sources: Gemma Team 2024, Gemma 2; for
     the slopes, Press et al. 2022, ALiBi.
+
+    With sinks, the softmax has one more score, sinks[h], whose value is 0. Source: Xiao et al.
+    2023, Efficient Streaming Language Models with Attention Sinks; here as gpt-oss has them.
     """
 
     q: Tensor  # (T, H*D)
@@ -99,6 +102,7 @@ class Attend:
     soft_cap: float = 0.0
     ahead: int = 0
     alibi: float = 0.0  # -log2 of the least slope; 0: there are none
+    sinks: Weight | None = None  # (1, H)
 
     @property
     def slopes(self) -> list[float]:

@@ -16,6 +16,7 @@ class Activation(IntEnum):
     GELU = 0  # the tanh form: g/2 * (1 + tanh(sqrt(2/pi) * (g + 0.044715 g^3)))
     SILU = 1  # g / (1 + exp(-g))
     SIGMOID = 2  # 1 / (1 + exp(-g))
+    CLAMPED = 3  # of gpt-oss: g / (1 + exp(-1.702 g)) where g is at most 7; and see GatedUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,10 @@ class ScaleLogits:
 
 @dataclass(frozen=True, slots=True)
 class GatedUnit:
-    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
+    """y = activation(gate) * up; of CLAMPED it is up between -7 and 7, plus 1.
+
+    Source: Shazeer 2020, GLU Variants Improve Transformer.
+    """
 
     gate: Tensor
     up: Tensor

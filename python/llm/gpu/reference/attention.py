@@ -74,9 +74,13 @@ def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> 
         if op.soft_cap:
             scores = soft_capped(scores, op.soft_cap)
         scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
-        scores -= scores.max(axis=2, keepdims=True)
+        greatest = scores.max(axis=2, keepdims=True)  # (T, group, 1)
+        scores -= greatest
         np.exp(scores, out=scores)
-        y[:, heads] = (scores @ v) / scores.sum(axis=2, keepdims=True)
+        total = scores.sum(axis=2, keepdims=True)
+        if op.sinks is not None:
+            total += np.exp(run.weights[op.sinks.name][0, heads, None] - greatest)
+        y[:, heads] = (scores @ v) / total
     run.view(op.y)[rows] = y.reshape(len(rows), -1)
 
 

@@ -25,6 +25,8 @@ from llm.gpu.reference.workspace import Workspace
 
 GELU_SCALE = math.sqrt(2.0 / math.pi)
 GELU_CUBIC = 0.044715
+CLAMP = 7.0
+CLAMPED_SLOPE = 1.702
 
 
 def embed(run: Workspace, op: Embed) -> None:
@@ -77,7 +79,10 @@ def soft_capped(x: Floats, cap: float) -> Floats:
 
 
 def gated_unit(run: Workspace, op: GatedUnit) -> None:
-    run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * run.view(op.up)
+    up = run.view(op.up)
+    if op.activation is Activation.CLAMPED:
+        up = np.clip(up, -CLAMP, CLAMP) + 1.0
+    run.view(op.y)[:] = activated(run.view(op.gate), op.activation) * up
 
 
 def activate(run: Workspace, op: Activate) -> None:
@@ -90,6 +95,9 @@ def activated(gate: Floats, activation: Activation) -> Floats:
         return np.asarray(gate / (1.0 + np.exp(-gate)), np.float32)
     if activation is Activation.SIGMOID:
         return np.asarray(1.0 / (1.0 + np.exp(-gate)), np.float32)
+    if activation is Activation.CLAMPED:
+        gate = np.minimum(gate, CLAMP)
+        return np.asarray(gate / (1.0 + np.exp(-CLAMPED_SLOPE * gate)), np.float32)
     inner = GELU_SCALE * (gate + GELU_CUBIC * (gate * gate * gate))  # ** is 20 times slower
     return np.asarray(0.5 * gate * (1.0 + np.tanh(inner)), np.float32)
 

@@ -20,13 +20,14 @@ from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.encoders import ENCODERS
+from llm.gpu.reference.experts import EXPERTS
 from llm.gpu.reference.recurrent import RECURRENT
 from llm.gpu.reference.slots import HostSlots
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ENCODERS, **ATTENTION, **RECURRENT}  # by operation
+RUN = {**DENSE, **ENCODERS, **ATTENTION, **EXPERTS, **RECURRENT}  # by operation
 
 
 class ReferenceExecutor(HostLogits):

@@ -2,16 +2,20 @@
 
 import struct
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from llm.files.formats import FORMATS
+from llm.gpu import state
+from llm.gpu.device.placement import place
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.dispatch.lowering_products import Addresses
 from llm.gpu.kernels.variants import KERNELS
-from llm.gpu.operations import Attend, CacheSlab, Tensor
+from llm.gpu.operations import Attend, CacheSlab, Tensor, Weight
 from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape
 
@@ -22,6 +26,7 @@ LANES = AttendDevice(is_cpu=True, has_lanes=True)
 HEADS, KV_HEADS, HEAD_SIZE = 4, 1, 256
 ROWS = 200
 SLAB = CacheSlab(4096, 4096 + 64 * 128, HEAD_SIZE)
+SINKS = Weight("sinks", FORMATS[0], 1, HEADS)
 START = 8_000_000
 
 
@@ -74,9 +79,10 @@ def test_parts_and_their_merge(device: AttendDevice) -> None:
         "step": tile["QUERIES"],
         "soft_cap": 0.0,
         "alibi": 0.0,
+        "sinks": state.NONE,
     }
     assert source == expected
-    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step")
+    same = ("y", "y_stride", "heads", "kv_heads", "partials", "step", "sinks")
     assert {name: target[name] for name in same} == {name: source[name] for name in same}
     assert target["head_size"] == HEAD_SIZE
     assert target["queries"] == tile["QUERIES"]
@@ -108,6 +114,24 @@ def test_by_lanes_reads_through_addresses() -> None:
     width = HEADS * HEAD_SIZE
     places = (width, 1_000_000, width, SLAB.keys, SLAB.values, HEADS, KV_HEADS)
     assert words[4:] == (*places, op.window, op.soft_cap)
+
+
+@pytest.mark.parametrize("others", [{"ahead": 5}, {"alibi": 8.0}, {"sinks": SINKS}])
+def test_not_by_lanes_what_these_do_not_know(others: dict[str, Any]) -> None:
+    addresses = Addresses(work=0, cache=0, shards=())
+    op = replace(operation(1), **others)
+    (found,) = AttendLowering(Scratch(START, 0), LANES, addresses).lower(op)
+    assert found.kernel.startswith("attend_rows")
+
+
+def test_sinks_are_read_where_they_lie() -> None:
+    op = replace(operation(1), sinks=SINKS)
+    layout = place([SINKS])
+    size = attend_scratch_floats(Tape(1, 1, [op]), MATRICES)
+    lowering = AttendLowering(Scratch(START, size), MATRICES)
+    found = lowering.lower(op, layout.placements[SINKS.name])
+    planes = layout.placements[SINKS.name].planes
+    assert [fields_of(dispatch)["sinks"] for dispatch in found] == [planes[0]] * 2
 
 
 def test_the_merge_waits_and_the_next_layer_too() -> None:

@@ -55,7 +55,7 @@ def lowering(
 
 
 def lower(products: ProductLowering, ops: list[MatMul]) -> list[Dispatch]:
-    products.begin()
+    products.begin(ops)
     found: list[Dispatch] = []
     for op in ops:
         found += products.lower(op)
@@ -149,7 +149,7 @@ GATED = GatedUnit(Q, K, Q, Activation.SILU)
 
 def test_a_norm_is_halved_as_it_is_made() -> None:
     products = lowering()
-    products.begin()
+    products.begin(LAYER)
     halve = products.absorb(NORMED, LAYER)
     assert halve is not None
     assert halve.kernel == "halve_normed"
@@ -160,7 +160,7 @@ def test_a_norm_is_halved_as_it_is_made() -> None:
 
 def test_a_gated_unit_is_halved_as_it_is_made() -> None:
     products = lowering()
-    products.begin()
+    products.begin(LAYER)
     halve = products.absorb(GATED, LAYER[3:])
     assert halve is not None
     assert halve.reads == GATED.reads

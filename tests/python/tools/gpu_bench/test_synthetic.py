@@ -17,6 +17,8 @@ def small(name: str) -> Shape:
     """The shape with three narrow layers and few words, divided by no tile."""
     sizes = {"layers": 3, "feed_forward": 768, "vocabulary": 1037, "heads": 4, "kv_heads": 2}
     shape = dataclasses.replace(SHAPES[name], **sizes, head_size=64, context=200)
+    if shape.experts:
+        shape = dataclasses.replace(shape, feed_forward=256, experts=7, used_experts=3)
     return dataclasses.replace(shape, width=320 if name == "gemma3-270m" else 512)
 
 
@@ -26,6 +28,8 @@ def small(name: str) -> Shape:
         ("gemma3-270m", 0.268),
         pytest.param("llama-1b", 1.236 + 0.263, id="llama-1b, with an output of its own"),
         ("llama-8b", 8.030),
+        ("qwen3-8b", 8.191),
+        ("qwen3-30b-a3b", 30.532),
     ],
 )
 def test_a_shape_has_as_many_weights_as_the_real_model(name: str, billions: float) -> None:
@@ -53,7 +57,7 @@ def test_the_gguf_package_reads_the_file(name: str, tmp_path: Path) -> None:
         assert 0.001 < np.abs(values).mean() <= 1.0, tensor.name
 
 
-@pytest.mark.parametrize("name", ["gemma3-270m", "llama-1b"])
+@pytest.mark.parametrize("name", ["gemma3-270m", "llama-1b", "qwen3-30b-a3b"])
 def test_the_model_runs(name: str, tmp_path: Path) -> None:
     path = tmp_path / "small.gguf"
     synthetic.ensure(path, small(name))

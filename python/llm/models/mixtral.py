@@ -1,0 +1,126 @@
+"""Mixtral: Llama's plan with a mixture of experts. Files say that they are llama.
+
+What is special:
+  - converters order the rows of queries and keys so that rotation turns neighbours (2i, 2i + 1)
+  - the feed-forward of every layer is E experts, of which a token uses U: those with the largest
+    logits; their shares, the softmax over all experts, are divided by their sum
+
+Letters: T rows, C width, E experts, U used ones, F feed-forward width of an expert, H query heads,
+G key/value heads, D head size.
+"""
+
+from dataclasses import dataclass
+
+from llm.files.model_file import ModelFile
+from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
+from llm.gpu.program import Program
+from llm.gpu.tape import Tape
+from llm.models.decoder import DecoderSizes, Ends
+from llm.models.experts import ExpertSizes
+from llm.models.rope import Rope
+from llm.models.weights import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    attn_norm: Weight  # (1, C)
+    q: Weight  # (H*D, C)
+    k: Weight  # (G*D, C)
+    v: Weight  # (G*D, C)
+    output: Weight  # (C, H*D)
+    ffn_norm: Weight  # (1, C)
+    router: Weight  # (E, C)
+    gates: Weight  # (E*F, C)
+    ups: Weight  # (E*F, C)
+    downs: Weight  # (E*C, F)
+
+    @classmethod
+    def take(
+        cls, table: WeightTable, layer: int, sizes: DecoderSizes, experts: ExpertSizes
+    ) -> "Block":
+        width = sizes.width
+        prefix = f"blk.{layer}."
+        count, feed_forward = experts.count, experts.feed_forward
+        return cls(
+            attn_norm=table.vector(prefix + "attn_norm.weight", width),
+            q=table.matrix(prefix + "attn_q.weight", sizes.queries, width),
+            k=table.matrix(prefix + "attn_k.weight", sizes.keys, width),
+            v=table.matrix(prefix + "attn_v.weight", sizes.keys, width),
+            output=table.matrix(prefix + "attn_output.weight", width, sizes.queries),
+            ffn_norm=table.vector(prefix + "ffn_norm.weight", width),
+            router=table.matrix(prefix + "ffn_gate_inp.weight", count, width),
+            gates=table.experts(prefix + "ffn_gate_exps.weight", count, feed_forward, width),
+            ups=table.experts(prefix + "ffn_up_exps.weight", count, feed_forward, width),
+            downs=table.experts(prefix + "ffn_down_exps.weight", count, width, feed_forward),
+        )
+
+
+def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
+    """Raises ModelFileError where metadata or tensors are missing or disagree, and
+    UnsupportedModelError for biases and unknown scalings of positions."""
+    sizes = DecoderSizes.from_gguf(file, "llama")
+    experts = ExpertSizes.from_gguf(file, "llama", sizes.feed_forward)
+    table = WeightTable(file)
+    ends = Ends.take(table, sizes.width)
+    blocks = [Block.take(table, layer, sizes, experts) for layer in range(sizes.n_layers)]
+    table.refuse_others()
+    rope = Rope.from_gguf(file, table, "llama", sizes.head_size, context)
+    slabs = CacheSlab.of_layers(sizes.n_layers, sizes.keys)
+
+    def record(rows: int, outputs: int) -> Tape:
+        tape = Tape(rows, outputs)
+        x = tape.tensor(sizes.width)  # (T, C), the residual stream
+        h = tape.tensor(sizes.width)  # (T, C)
+        q = tape.tensor(sizes.queries)  # (T, H*D)
+        k = tape.tensor(sizes.keys)  # (T, G*D)
+        v = tape.tensor(sizes.keys)  # (T, G*D)
+        mixed = tape.tensor(sizes.queries)  # (T, H*D)
+        scores = tape.tensor(experts.count)  # (T, E)
+        choice = tape.choice(experts.count, experts.used)
+        gate = tape.tensor(experts.used * experts.feed_forward)  # (T, U*F)
+        up = tape.tensor(experts.used * experts.feed_forward)  # (T, U*F)
+        each = tape.tensor(experts.used * sizes.width)  # (T, U*C)
+        eps = sizes.norm_eps
+        heads, kv_heads = sizes.n_heads, sizes.n_kv_heads
+
+        tape.embed(ends.embedding, x)
+        for block, slab in zip(blocks, slabs, strict=True):
+            tape.rms_norm(block.attn_norm, x, h, eps)
+            tape.matmul(block.q, h, q)
+            tape.matmul(block.k, h, k)
+            tape.matmul(block.v, h, v)
+            tape.rotate(
+                q,
+                rope.weight,
+                heads=heads,
+                pairing=Pairing.ADJACENT,
+                scale=sizes.query_scale,
+                magnitude=rope.magnitude,
+            )
+            tape.rotate(
+                k, rope.weight, heads=kv_heads, pairing=Pairing.ADJACENT, magnitude=rope.magnitude
+            )
+            tape.cache_store(k, v, slab)
+            tape.attend(q, slab, mixed, heads=heads, kv_heads=kv_heads)
+            tape.matmul(block.output, mixed, x, residual=x)
+
+            tape.rms_norm(block.ffn_norm, x, h, eps)
+            tape.matmul(block.router, h, scores)
+            tape.route(scores, choice)
+            tape.expert_matmul(block.gates, h, gate, choice)
+            tape.expert_matmul(block.ups, h, up, choice)
+            tape.gated_unit(gate, up, gate, Activation.SILU)
+            tape.expert_matmul(block.downs, gate, each, choice)
+            tape.expert_sum(each, choice, x, residual=x)
+        return ends.record(tape, x, eps)
+
+    return Program(
+        weights=table.taken,
+        constants=rope.constants,
+        vocabulary=ends.vocabulary,
+        context=context,
+        page_words=slabs[-1].end,
+        max_rows=max_rows,
+        max_outputs=max_outputs,
+        record=record,
+    )
