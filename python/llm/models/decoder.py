@@ -93,7 +93,10 @@ class Ends:
     bias: Weight | None = None  # (1, C), of a LayerNorm
 
     @classmethod
-    def take(cls, table: WeightTable, width: int, *, is_centred: bool = False) -> "Ends":
+    def take(
+        cls, table: WeightTable, width: int, *, norm: str = "output_norm", is_centred: bool = False
+    ) -> "Ends":
+        """`norm` is the name of the output norm's tensors."""
         vocabulary = table.rows_of("token_embd.weight")
         embedding = table.matrix("token_embd.weight", vocabulary, width)
         head = (
@@ -101,9 +104,8 @@ class Ends:
             if table.has("output.weight")
             else embedding
         )
-        norm = table.vector("output_norm.weight", width)
-        bias = table.vector_or_none("output_norm.bias", width) if is_centred else None
-        return cls(embedding, norm, head, is_centred, bias)
+        bias = table.vector_or_none(f"{norm}.bias", width) if is_centred else None
+        return cls(embedding, table.vector(f"{norm}.weight", width), head, is_centred, bias)
 
     @property
     def vocabulary(self) -> int:

@@ -12,12 +12,13 @@ from typing import Protocol
 
 from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import CacheSlab, Count, HeadMapping, StateSlab, Tensor, Weight
+from llm.gpu.operations import CacheSlab, HeadMapping, StateSlab, Tensor, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
+from llm.models.decoder import Ends
 from llm.models.delta_net import DeltaNet, DeltaSizes, DeltaWork
 from llm.models.gated_attention import AttentionSizes, AttentionWork, GatedAttention
-from llm.models.rope import rope_table, rope_weight
+from llm.models.rope import Rope
 from llm.models.weights import WeightTable
 
 
@@ -101,29 +102,22 @@ def delta_program(
     max_outputs: int,
 ) -> Program:
     """Raises ModelFileError where tensors are missing, or are not as the metadata say."""
-    vocabulary = table.rows_of("token_embd.weight")
-    embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
-    head = (
-        table.matrix("output.weight", vocabulary, cfg.width)
-        if table.has("output.weight")
-        else embedding
-    )
+    ends = Ends.take(table, cfg.width)
     slabs = CacheSlab.of_layers(cfg.n_layers // cfg.interval, cfg.attention.keys)
     states: list[StateSlab] = []
     blocks = _take_blocks(table, cfg, slabs, states)
-    output_norm = table.vector("output_norm.weight", cfg.width)
-    rope = rope_weight("rope", cfg.attention.rope_size)
+    rope = Rope.plain("rope", cfg.attention.rope_size, cfg.attention.rope_base)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
         x = tape.tensor(cfg.width)  # (T, C), the residual stream
         h = tape.tensor(cfg.width)  # (T, C)
-        attention = AttentionWork(tape, cfg.attention, rope)
+        attention = AttentionWork(tape, cfg.attention, rope.weight)
         delta = DeltaWork(tape, cfg.delta)
         feed_forward = feed_forwards.on(tape, h, x)
         eps = cfg.norm_eps
 
-        tape.embed(embedding, x)
+        tape.embed(ends.embedding, x)
         for layer, block in enumerate(blocks):
             tape.rms_norm(block.attn_norm, x, h, eps)
             if isinstance(block.mixer, GatedAttention):
@@ -132,24 +126,12 @@ def delta_program(
                 delta.add(block.mixer, h, x, eps)
             tape.rms_norm(block.ffn_norm, x, h, eps)
             feed_forward(layer)
-
-        if outputs == 0:
-            tape.rms_norm(output_norm, x, h, eps)
-            tape.hidden = h
-            return tape
-        last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        logits = tape.tensor(vocabulary, of=Count.OUTPUTS)  # (O, V)
-        tape.select_rows(x, last)
-        tape.rms_norm(output_norm, last, normed, eps, count=Count.OUTPUTS)
-        tape.matmul(head, normed, logits, count=Count.OUTPUTS)
-        tape.logits = logits
-        return tape
+        return ends.record(tape, x, eps)
 
     return Program(
         weights=table.taken,
-        constants={rope.name: rope_table(cfg.attention.rope_size, cfg.attention.rope_base)},
-        vocabulary=vocabulary,
+        constants=rope.constants,
+        vocabulary=ends.vocabulary,
         context=context,
         page_words=slabs[-1].end,
         max_rows=max_rows,

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, StateSlab, Weight
+from llm.gpu.operations import Activation, CacheSlab, Pairing, StateSlab, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
-from llm.models.rope import rope_table, rope_weight
+from llm.models.decoder import Ends
+from llm.models.rope import Rope
 from llm.models.weights import WeightTable
 
 MAX_HEAD_SIZE = 512  # shared memory of the attention kernel
@@ -179,13 +180,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     UnsupportedModelError for biases, further norms and scalings of positions."""
     cfg = Lfm2Config.from_gguf(file)
     table = WeightTable(file)
-    vocabulary = table.rows_of("token_embd.weight")
-    embedding = table.matrix("token_embd.weight", vocabulary, cfg.width)
-    head = (
-        table.matrix("output.weight", vocabulary, cfg.width)
-        if table.has("output.weight")
-        else embedding
-    )
+    ends = Ends.take(table, cfg.width, norm="token_embd_norm")
     keys_width = cfg.n_kv_heads * cfg.head_size  # G*D
     attending = [layer for layer, heads in enumerate(cfg.kv_heads_of_layers) if heads]
     slabs = CacheSlab.of_layers(len(attending), keys_width)
@@ -198,9 +193,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             place = StateSlab.after(states, (cfg.taps - 1) * cfg.width)
             states.append(place)
         blocks.append(Block.take(table, layer, cfg, place))
-    output_norm = table.vector("token_embd_norm.weight", cfg.width)
     table.refuse_others()
-    rope = rope_weight("rope", cfg.head_size)
+    rope = Rope.plain("rope", cfg.head_size, cfg.rope_base)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
@@ -227,7 +221,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             ):
                 tape.rotate(
                     heads,
-                    rope,
+                    rope.weight,
                     heads=n_heads,
                     pairing=Pairing.HALVES,
                     norm=norm,
@@ -250,7 +244,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.convolve(of.taps, parts, convolved, of.state, is_gated=True)
             tape.matmul(of.output, convolved, x, residual=x)
 
-        tape.embed(embedding, x)
+        tape.embed(ends.embedding, x)
         for block in blocks:
             tape.rms_norm(block.attn_norm, x, h, eps)
             if isinstance(block.mixer, Attention):
@@ -263,24 +257,12 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.matmul(block.up, h, up)
             tape.gated_unit(gate, up, gate, Activation.SILU)
             tape.matmul(block.down, gate, x, residual=x)
-
-        if outputs == 0:
-            tape.rms_norm(output_norm, x, h, eps)
-            tape.hidden = h
-            return tape
-        last = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        normed = tape.tensor(cfg.width, of=Count.OUTPUTS)  # (O, C)
-        logits = tape.tensor(vocabulary, of=Count.OUTPUTS)  # (O, V)
-        tape.select_rows(x, last)
-        tape.rms_norm(output_norm, last, normed, eps, count=Count.OUTPUTS)
-        tape.matmul(head, normed, logits, count=Count.OUTPUTS)
-        tape.logits = logits
-        return tape
+        return ends.record(tape, x, eps)
 
     return Program(
         weights=table.taken,
-        constants={rope.name: rope_table(cfg.head_size, cfg.rope_base)},
-        vocabulary=vocabulary,
+        constants=rope.constants,
+        vocabulary=ends.vocabulary,
         context=context,
         page_words=slabs[-1].end,
         max_rows=max_rows,
