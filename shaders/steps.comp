@@ -20,6 +20,7 @@
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            FORMATS        of the weights: shader_source.py puts in what they need
+//            EXPERTS, USED_EXPERTS: where the model has some, how many a layer has, and how many a token uses
 //            HAS_INTEGER_DOT
 //            STEP_CASES     a case for each kind of step, from 1 on
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)

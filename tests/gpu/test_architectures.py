@@ -25,17 +25,21 @@ WITH_STEPS = (
     "gemma3",
     "glm4",
     "granite",
+    "granitemoe",
     "internlm2",
     "llama",
     "mistral3",
+    "mixtral",
     "phi3",
     "qwen2",
     "qwen3",
+    "qwen3moe",
     "smollm3",
 )
 AS_DISPATCHES = (  # of these
     "glm4, biases",
     "granite, biases of all products",
+    "granitemoe, an expert that all use",
     "llama, biases of all products",
 )
 

@@ -128,6 +128,7 @@ def test_sizes_and_numbers() -> None:
     gate = constants((INCLUDES / "gate.glslh").read_text(encoding="ascii"))
     assert gate["ACTIVATION_SILU"] == Activation.SILU
     assert gate["ACTIVATION_SIGMOID"] == Activation.SIGMOID
+    assert gate["ACTIVATION_CLAMPED"] == Activation.CLAMPED
 
 
 def test_a_pick() -> None:

@@ -3,12 +3,15 @@
 Then both agree to float32 again, and what differs is a mistake and no rounding.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from llm.gpu.operations import MatMul
-from llm.gpu.reference import dense, executor
+from llm.gpu.operations import ExpertMatMul, MatMul
+from llm.gpu.reference import dense, executor, experts
 from llm.gpu.reference.workspace import Workspace
 
 BLOCK = 32  # values with one scale
@@ -28,14 +31,18 @@ def rounded(x: Floats) -> Floats:
 def round_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """In runs of one token with logits, which are those that executors run as steps."""
 
-    def matmul(run: Workspace, op: MatMul) -> None:
-        if not len(run.batch.tokens) == len(run.batch.outputs) == 1:
-            dense.matmul(run, op)
-            return
-        x = run.view(op.x, 1)
-        exact = x.copy()
-        x[:] = rounded(x)
-        dense.matmul(run, op)
-        x[:] = exact
+    def with_rounded(product: Callable[[Workspace, Any], None]) -> Callable[[Workspace, Any], None]:
+        def multiply(run: Workspace, op: MatMul | ExpertMatMul) -> None:
+            if not len(run.batch.tokens) == len(run.batch.outputs) == 1:
+                product(run, op)
+                return
+            x = run.view(op.x, 1)
+            exact = x.copy()
+            x[:] = rounded(x)
+            product(run, op)
+            x[:] = exact
 
-    monkeypatch.setitem(executor.RUN, MatMul, matmul)
+        return multiply
+
+    monkeypatch.setitem(executor.RUN, MatMul, with_rounded(dense.matmul))
+    monkeypatch.setitem(executor.RUN, ExpertMatMul, with_rounded(experts.expert_matmul))

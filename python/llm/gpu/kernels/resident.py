@@ -33,10 +33,14 @@ def steps_kernel(
     input_size: int,
     model_width: int,
     formats: Iterable[str],
+    experts: tuple[int, int] | None = None,
     has_integer_dot: bool,
     cases: Sequence[str],
 ) -> Kernel:
-    """The kernel that decodes with a model of these sizes, on a device with these subgroups."""
+    """The kernel that decodes with a model of these sizes, on a device with these subgroups.
+
+    `experts`: of a layer, and those that a token uses.
+    """
     defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
         "HEAD_SIZE": head_size,
@@ -47,6 +51,7 @@ def steps_kernel(
         "INPUT_SIZE": input_size,
         "MODEL_WIDTH": model_width,
         "FORMATS": " ".join(sorted(formats)),
+        **({} if experts is None else {"EXPERTS": experts[0], "USED_EXPERTS": experts[1]}),
         **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
         "STEP_CASES": " ".join(
             f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
@@ -115,6 +120,16 @@ STEP_CASES = (
         "leave_best(best);"
         for name in FORMAT_IDS
     ),
+    *(
+        "choose_experts(false, true); const Share share_0 = next_share(0u, 1u, true); "
+        "const float scale = normed_input(640u, INPUT_NORM); Best best = NO_BEST; "
+        f"multiply_{name}(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, "
+        "uvec2(0u, 96u), best); take_experts(); "
+        "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "
+        f"multiply_{name}(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, uvec2(256u, 640u), "
+        "best);"
+        for name in FORMAT_IDS
+    ),
     "take_best();",
     "list_samples();",
     "draw_sample();",
@@ -131,6 +146,7 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         input_size=2048,
         model_width=640,
         formats=FORMAT_IDS,
+        experts=(128, 3),
         has_integer_dot=_dot,
         cases=STEP_CASES,
     )

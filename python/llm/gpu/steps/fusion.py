@@ -2,10 +2,11 @@
 
 Knows which runs of operations one step does: a norm (with what is added before it) goes into the
 products that read it, products of one input go together, a gate into its products, rotation and
-storing into the attention.
+storing into the attention, the choice of experts into their products.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from llm.gpu.operations import (
     Activation,
@@ -13,18 +14,24 @@ from llm.gpu.operations import (
     Attend,
     CacheStore,
     Embed,
+    ExpertMatMul,
+    ExpertSum,
     GatedUnit,
     MatMul,
     Operation,
     RMSNorm,
     Rotate,
+    Route,
     ScaleLogits,
     SelectRows,
     Tensor,
 )
 from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.experts import Experts
 from llm.gpu.steps.steps import MAX_SEGMENTS, Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
+
+EXPERTS = [Route, ExpertMatMul, ExpertMatMul, GatedUnit, ExpertMatMul, ExpertSum]
 
 
 class NoStepError(Exception):
@@ -61,10 +68,10 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
-    if attend.sinks is not None:
-        raise NoStepError("attention with sinks")
     if attend.ahead or attend.alibi:
         raise NoStepError("rows that see cells after their own, or scores with a bias")
+    if attend.sinks is not None:
+        raise NoStepError("attention with sinks")
     return q, k, store, attend
 
 
@@ -82,11 +89,15 @@ class _Fusion:
     home: Tensor | None = None  # where the tape has the residual stream
     x: Tensor | None = None  # where it is now
     gate: GatedUnit | None = None  # that the next product's input needs
+    _normed: Tensor | None = None  # where the tape has what the latest norm leaves
 
     def steps(self) -> list[Step]:
         while (op := self._next()) is not None:
             if isinstance(op, Rotate):
                 self.made.append(self._attention())
+                continue
+            if isinstance(op, Route):
+                self.made += self._experts()
                 continue
             product, x = self._product(op)
             self._take_products(product, x)
@@ -121,9 +132,16 @@ class _Fusion:
             product = Product(Prologue.GATED, op.x.width, [], [], x=gate.gate, y=gate.up)
             product.activation = gate.activation
             return product, op.x
-        if isinstance(op, MatMul) and op.x != self.home:
+        if isinstance(op, MatMul) and op.x in self._left():
             return Product(Prologue.PLAIN, op.x.width, [], [], x=op.x), op.x
         raise NoStepError(f"no step does {type(op).__name__} here")
+
+    def _left(self) -> Sequence[Tensor]:
+        """What the last step leaves, but for the residual stream."""
+        last = self.made[-1] if self.made else None
+        if isinstance(last, Attention):
+            return (last.y,)
+        return last.outputs if isinstance(last, Product) and last.epilogue != Epilogue.ADD else ()
 
     def _sum(self, op: RMSNorm) -> tuple[Product, Tensor]:
         assert self.x is not None
@@ -151,6 +169,7 @@ class _Fusion:
             )
         product.norm, product.eps = norm.weight, norm.eps
         self.at += 1
+        self._normed = norm.y
         return norm.y
 
     def _take_products(self, product: Product, x: Tensor) -> None:
@@ -211,6 +230,46 @@ class _Fusion:
             return
         product.epilogue, product.activation = Epilogue.GATED, gate.activation
         product.outputs[0] = gate.y
+
+    def _experts(self) -> tuple[Product, Product]:
+        """After the product whose outputs are the router's logits."""
+        six = self.tape.operations[self.at : self.at + 6]
+        if [type(op) for op in six] != EXPERTS:
+            raise NoStepError("experts should be chosen, multiplied, gated and summed up")
+        route, gates, ups, gated, downs, total = six
+        assert isinstance(route, Route)
+        assert isinstance(gates, ExpertMatMul)
+        assert isinstance(ups, ExpertMatMul)
+        assert isinstance(gated, GatedUnit)
+        assert isinstance(downs, ExpertMatMul)
+        assert isinstance(total, ExpertSum)
+        router = self.made[-1]
+        if not isinstance(router, Product) or router.prologue is not Prologue.NORM:
+            raise NoStepError("a router should read a norm of the residual stream")
+        if (router.outputs, self._normed) != ([route.logits], gates.x) or gates.x != ups.x:
+            raise NoStepError("experts should read what their router reads")
+        if route.bias is not None or any(op.bias is not None for op in (gates, ups, downs)):
+            raise NoStepError("experts with a bias")
+        if gates.weight.format != ups.weight.format:
+            raise NoStepError("experts whose gates are in a format of their own")
+        chain = (gated.gate, gated.up, downs.x, total.x)
+        if (
+            chain != (gates.y, ups.y, gated.y, downs.y)
+            or not total.residual == total.y == self.home
+        ):
+            raise NoStepError("experts should add to the residual stream")
+        if gated.activation is Activation.CLAMPED:
+            raise NoStepError("a gated unit that clamps")
+        assert self.x is not None
+        self.at += 6
+        choice = route.choice.rows
+        first = replace(router, weights=[gates.weight, ups.weight], outputs=[gated.y, ups.y])
+        first.y, first.x_out, first.scale = route.logits, choice, route.scale
+        first.epilogue, first.activation = Epilogue.GATED, gated.activation
+        first.experts = Experts.of(gates, route)
+        second = Product(Prologue.PLAIN, downs.x.width, [downs.weight], [self.x], x=gated.y)
+        second.y, second.epilogue, second.experts = choice, Epilogue.ADD, Experts.of(downs)
+        return first, second
 
     def _attention(self) -> Attention:
         q, k, store, attend = attention_at(self.tape, self.at)

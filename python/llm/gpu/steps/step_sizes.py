@@ -40,6 +40,14 @@ class StepSizes:
         self.longest_input = max(step.width for step in products)
         plain = (Prologue.PLAIN, Prologue.GATED)
         self.longest_normed = max(step.width for step in products if step.prologue not in plain)
+        choices = {
+            (step.experts.choice.experts, step.experts.choice.used)
+            for step in products
+            if step.experts
+        }
+        if len(choices) > 1:
+            raise NoStepError("layers with several numbers of experts")
+        self.experts = next(iter(choices), None)  # of a layer, and those that a token uses
         weights = [weight for step in products for weight in step.weights]
         weights += [step.embedding for step in products if step.embedding is not None]
         self.formats = {weight.format.name for weight in weights}
@@ -103,6 +111,7 @@ class StepSizes:
             input_size=self.longest_input,
             model_width=self.longest_normed,
             formats=self.formats,
+            experts=self.experts,
             has_integer_dot=has_integer_dot,
             cases=cases,
         )
@@ -116,4 +125,5 @@ class StepSizes:
         floats_of_head = self.head_size + 2 * RESIDENT_SUBGROUPS
         heads = heads_together(self.group_heads) * 4 * floats_of_head
         cell = 4 * self.head_size
-        return pool + 8 * runs + heads + cell + SMALL_SHARED
+        experts = 0 if self.experts is None else 4 * self.experts[0] + 8 * self.experts[1]
+        return pool + 8 * runs + heads + cell + experts + SMALL_SHARED

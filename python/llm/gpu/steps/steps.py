@@ -14,6 +14,7 @@ import numpy as np
 from llm.files.repack import plane_words
 from llm.gpu.operations import Activation, Tensor, Weight
 from llm.gpu.steps.attention import Attention, Join
+from llm.gpu.steps.experts import Experts
 from llm.gpu.steps.packing import (
     STEP_WORDS,
     SUBGROUPS,
@@ -123,16 +124,21 @@ class Product:
     post_norm: Weight | None = None
     eps: float = 0.0
     embedding: Weight | None = None
-    scale: float = 1.0  # of the embedding
+    scale: float = 1.0  # of the embedding, or of the shares of experts
     activation: Activation = Activation.GELU  # of a gated prologue or epilogue
     biases: list[Weight] = field(default_factory=list)  # of each matrix, or none
     logit_scale: float = 1.0
     logit_cap: float = 0.0  # soft; or 0
+    experts: Experts | None = None  # whose matrices these are
 
     @property
     def label(self) -> str:
         """Equal for steps that do the same on matrices of the same sizes and formats."""
-        sizes = " + ".join(f"{weight.rows} {weight.format}" for weight in self.weights)
+        sizes = " + ".join(
+            f"{height} {weight.format}"
+            for height, weight in zip(self._heights, self.weights, strict=True)
+        )
+        sizes += "" if self.experts is None else " of experts"
         return f"{self.prologue.name}, {sizes} x {self.width}, {self.epilogue.name}".lower()
 
     def case(self, grid: Grid) -> str:
@@ -140,6 +146,8 @@ class Product:
         plan = self._plan(grid)
         sizes = f"{self.width}u, {plan.lanes_shift}u, {plan.rows}u"
         lines = []
+        if self.experts is not None:
+            lines.append(self.experts.call)
         if self.embedding is not None:
             lines.append(f"embed_row_{self.embedding.format.name}(token, {self.width}u);")
         is_gated = str(self.epilogue is Epilogue.GATED).lower()
@@ -152,9 +160,10 @@ class Product:
         if self.logit_scale != 1.0:
             factor += f" * {glsl_float(self.logit_scale)}"
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
+        slots = "" if self.experts is None else f", {self.experts.slots}"
         for number, (name, _, end) in enumerate(self._runs()):
             streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
-            arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}"
+            arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}{slots}"
             lines.append(f"multiply_{name}(share_{number}, {arguments}, best);")
         if self.epilogue in LOGITS:
             lines.append("leave_best(best);")
@@ -177,7 +186,8 @@ class Product:
         passes = self._plan(grid).passes
         for number, (weight, output) in enumerate(zip(self.weights, self.outputs, strict=True)):
             start = SEGMENT + number * SEGMENT_WORDS
-            words[start : start + 4] = (weight.rows, output.offset, passes[number], before)
+            height = self._heights[number]
+            words[start : start + 4] = (height, output.offset, passes[number], before)
             words[start + 4 : start + SEGMENT_WORDS] = plane_addresses(weight, locate)
             before = (before + passes[number]) % (groups * SUBGROUPS)
         if self.embedding is not None:
@@ -199,11 +209,16 @@ class Product:
         )
         return of_pass, of_all
 
+    @property
+    def _heights(self) -> list[int]:
+        if self.experts is not None:
+            return [self.experts.height] * len(self.weights)
+        return [weight.rows for weight in self.weights]
+
     def _plan(self, grid: Grid) -> RowPlan:
-        heights = [weight.rows for weight in self.weights]
         wide = any(weight.format.name in WIDE_UNITS for weight in self.weights)
         return plan_rows(
-            heights,
+            self._heights,
             self.width,
             grid,
             unit_parts=2 if wide else 1,

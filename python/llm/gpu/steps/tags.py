@@ -97,7 +97,12 @@ def _steps_behind(steps: Sequence[Step], number: int) -> int:
 
 
 def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> bool:
-    """Whether each step waits for all of the one before it, and all groups have rows in each."""
+    """Whether each step waits for all of the one before it, and all groups have rows in each.
+
+    Steps of experts are none of a chain: two of them read the router's logits or the choice.
+    """
+    if any(isinstance(step, Product) and step.experts is not None for step in steps):
+        return False
     tensors = {tensor for step in steps for _, tensor in _writes(step, has_copies, groups)}
     if _overlap(tensors):
         return False
