@@ -224,7 +224,7 @@ def test_an_architecture_that_does_not_run(
     made = write_folder(tmp_path, LLAMA_CONFIG | {"model_type": "unheard_of"}, weights)
     rows = table_of(str(made), capfd)
     assert rows["runs here"].startswith(
-        "no: general.architecture is 'unheard_of'; this build runs gemma3, "
+        "no: general.architecture is 'unheard_of'; this build runs bert, "
     )
     assert rows["layers"] == "3"
     assert "on numpy" not in rows

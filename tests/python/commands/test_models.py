@@ -34,3 +34,11 @@ def test_the_table(capfd: pytest.CaptureFixture[str]) -> None:
     assert "  llama                   tests/support/architectures/llama.py" in lines
     assert "formats" in lines
     assert "files" in lines
+
+
+def test_the_document_has_a_row_for_each() -> None:
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
+    assert rows - {"general.architecture", "quantize"} == set(ARCHITECTURES)
+    named = set(text.partition("## Block formats")[2].partition("## Files")[0].split("`")[1::2])
+    assert set(PLANES) <= named
