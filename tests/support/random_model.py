@@ -34,7 +34,7 @@ def write_random_model(
 ) -> Path:
     """Writes the model: vectors in float32, matrices in the format of their kind ("attn_q").
 
-    Numbers and texts of `metadata` go under their keys, None leaves one out; `without` names
+    Numbers, texts and lists of `metadata` go under their keys, None leaves one out; `without` names
     tensors to leave out; `replaced` gives float32 tensors of another content, also further ones.
     """
     writer = gguf.GGUFWriter(path, architecture)
@@ -43,6 +43,8 @@ def write_random_model(
             writer.add_uint32(key, value)
         elif isinstance(value, float):
             writer.add_float32(key, value)
+        elif isinstance(value, list):
+            writer.add_array(key, value)
         elif value is not None:
             writer.add_string(key, value)
     _add_vocabulary(writer, vocabulary)

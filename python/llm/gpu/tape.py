@@ -21,6 +21,7 @@ from llm.gpu.operations import (
     RMSNorm,
     Rotate,
     SelectRows,
+    SoftCap,
     Tensor,
     Weight,
 )
@@ -52,19 +53,24 @@ class Tape:
 
     def rms_norm(
         self,
-        weight: Weight,
+        weight: Weight | None,
         x: Tensor,
         y: Tensor,
         eps: float,
         *,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
+        parts: int = 1,
+        scale: float = 1.0,
     ) -> None:
-        _same("rms_norm width", weight.columns, x.width)
+        if x.width % parts:
+            raise ValueError(f"rms_norm: {parts} parts of a width of {x.width}")
+        if weight is not None:
+            _same("rms_norm width", weight.columns * parts, x.width)
         _same("rms_norm output width", x.width, y.width)
         if residual is not None:
             _same("rms_norm residual width", residual.width, y.width)
-        self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
+        self.operations.append(RMSNorm(weight, x, y, residual, eps, count, parts, scale))
 
     def matmul(
         self,
@@ -117,6 +123,9 @@ class Tape:
         _same("gated_unit width", gate.width, up.width)
         _same("gated_unit output width", gate.width, y.width)
         self.operations.append(GatedUnit(gate, up, y, activation))
+
+    def soft_cap(self, x: Tensor, cap: float) -> None:
+        self.operations.append(SoftCap(x, cap))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

@@ -26,6 +26,7 @@ from llm.gpu.operations import (
     RMSNorm,
     Rotate,
     SelectRows,
+    SoftCap,
     Tensor,
     Weight,
 )
@@ -86,14 +87,16 @@ class Lowering:
         return self._dispatch(
             op,
             "rms_norm",
-            (op.x.rows, 1, 1),
+            (op.x.rows, op.parts, 1),
             op.weight,
-            planes=self._planes(op.weight),
-            width=op.x.width,
+            weight=state.NONE if op.weight is None else self._planes(op.weight)[0],
+            width=op.x.width // op.parts,
+            stride=op.x.width,
             x=op.x.offset,
             y=op.y.offset,
             residual=_offset(op.residual),
             eps=op.eps,
+            scale=op.scale,
             count_at=int(op.count),
         )
 
@@ -141,8 +144,13 @@ class Lowering:
             up=op.up.offset,
             y=op.y.offset,
             width=op.y.width,
+            up_stride=op.up.stride,
             activation=int(op.activation),
         )
+
+    def _soft_cap(self, op: SoftCap) -> Dispatch:
+        groups = launches.thread_groups("soft_cap", op.x.width, op.x.rows)
+        return self._dispatch(op, "soft_cap", groups, x=op.x.offset, width=op.x.width, cap=op.cap)
 
     def _select_rows(self, op: SelectRows) -> Dispatch:
         return self._dispatch(
@@ -177,6 +185,7 @@ _LOWER: dict[type[Operation], Callable[[Lowering, Any], Dispatch | list[Dispatch
     CacheStore: Lowering._cache_store,
     GatedUnit: Lowering._gated_unit,
     SelectRows: Lowering._select_rows,
+    SoftCap: Lowering._soft_cap,
 }
 
 

@@ -91,9 +91,11 @@ class ProductLowering:
         if not readers or not are_next or not all(self._reads_halves(it, op.y) for it in readers):
             return None
         if isinstance(op, GatedUnit):
+            if op.up.stride != op.up.width:
+                return None
             gated = {"up": op.up.offset, "activation": int(op.activation)}
             return self._halve("halve_gated", op.gate, op.y, Count.ROWS, op.reads, **gated)
-        if op.residual is not None:
+        if op.residual is not None or op.weight is None or not op.is_plain:
             return None
         placement = self._layout.placements[op.weight.name]
         normed = {"norm": placement.planes[0], "eps": op.eps}

@@ -1,7 +1,15 @@
 """The operations that a tape is made of. An executor runs each of them; nothing else computes."""
 
 from llm.gpu.operations.attention import Attend, CacheStore, Pairing, Rotate
-from llm.gpu.operations.dense import Activation, Embed, GatedUnit, MatMul, RMSNorm, SelectRows
+from llm.gpu.operations.dense import (
+    Activation,
+    Embed,
+    GatedUnit,
+    MatMul,
+    RMSNorm,
+    SelectRows,
+    SoftCap,
+)
 from llm.gpu.operations.operands import (
     FLOAT_BYTES,
     PAGE_CELLS,
@@ -29,8 +37,11 @@ __all__ = [
     "Region",
     "Rotate",
     "SelectRows",
+    "SoftCap",
     "Tensor",
     "Weight",
 ]
 
-Operation = Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows
+Operation = (
+    Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows | SoftCap
+)

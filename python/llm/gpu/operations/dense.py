@@ -36,17 +36,25 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class RMSNorm:
-    """y = residual + x * weight / sqrt(mean(x^2) + eps), by rows; no residual where it is None.
+    """y = scale * (residual + x * weight / sqrt(mean(x^2) + eps)), by rows, or by their `parts`.
 
-    Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
+    All parts of a row are of one width and have the weight in common. No residual, no weight where
+    they are None. Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
     """
 
-    weight: Weight  # (1, C)
+    weight: Weight | None  # (1, C / parts)
     x: Tensor
     y: Tensor
     residual: Tensor | None
     eps: float
     count: Count
+    parts: int = 1
+    scale: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a whole row is normed by a weight, and nothing is scaled."""
+        return self.weight is not None and self.parts == 1 and self.scale == 1.0
 
     @property
     def reads(self) -> tuple[Region, ...]:
@@ -81,7 +89,10 @@ class MatMul:
 
 @dataclass(frozen=True, slots=True)
 class GatedUnit:
-    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer."""
+    """y = activation(gate) * up. Source: Shazeer 2020, GLU Variants Improve Transformer.
+
+    `up` may be some of the columns of a wider tensor.
+    """
 
     gate: Tensor
     up: Tensor
@@ -95,6 +106,25 @@ class GatedUnit:
     @property
     def writes(self) -> tuple[Region, ...]:
         return (self.y.region,)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftCap:
+    """x = cap * tanh(x / cap), in place on output rows, so that none is beyond `cap`.
+
+    Source: Gemma Team 2024, Gemma 2: Improving Open Language Models at a Practical Size.
+    """
+
+    x: Tensor  # (O, V)
+    cap: float
+
+    @property
+    def reads(self) -> tuple[Region, ...]:
+        return (self.x.region,)
+
+    @property
+    def writes(self) -> tuple[Region, ...]:
+        return (self.x.region,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ import numpy as np
 
 from llm.gpu.operations import (
     Activation,
+    Count,
     Embed,
     GatedUnit,
     MatMul,
     Operation,
     RMSNorm,
     SelectRows,
+    SoftCap,
 )
 from llm.gpu.program import Floats
 from llm.gpu.reference.workspace import Workspace
@@ -29,10 +31,14 @@ def embed(run: Workspace, op: Embed) -> None:
 
 def rms_norm(run: Workspace, op: RMSNorm) -> None:
     rows = run.rows(op.count)
-    normed = normalized(run.view(op.x, rows), op.eps) * run.weights[op.weight.name][0]
+    x = run.view(op.x, rows)
+    normed = normalized(x.reshape(rows, op.parts, -1), op.eps)  # (rows, parts, C / parts)
+    if op.weight is not None:
+        normed = normed * run.weights[op.weight.name][0]
+    normed = normed.reshape(x.shape)
     if op.residual is not None:
         normed = normed + run.view(op.residual, rows)
-    run.view(op.y, rows)[:] = normed
+    run.view(op.y, rows)[:] = normed * np.float32(op.scale)
 
 
 def matmul(run: Workspace, op: MatMul) -> None:
@@ -56,6 +62,12 @@ def activated(gate: Floats, activation: Activation) -> Floats:
     return np.asarray(0.5 * gate * (1.0 + np.tanh(inner)), np.float32)
 
 
+def soft_cap(run: Workspace, op: SoftCap) -> None:
+    x = run.view(op.x, run.rows(Count.OUTPUTS))
+    cap = np.float32(op.cap)
+    x[:] = np.where(np.isfinite(x), cap * np.tanh(x / cap), x)  # the others are looked for
+
+
 def select_rows(run: Workspace, op: SelectRows) -> None:
     outputs = np.asarray(run.batch.outputs, np.int64)
     run.view(op.y, len(outputs))[:] = run.view(op.x)[outputs]
@@ -73,4 +85,5 @@ DENSE: dict[type[Operation], Callable[[Workspace, Any], None]] = {
     MatMul: matmul,
     GatedUnit: gated_unit,
     SelectRows: select_rows,
+    SoftCap: soft_cap,
 }

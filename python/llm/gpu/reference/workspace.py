@@ -51,8 +51,12 @@ class Workspace:
     def view(self, tensor: Tensor, rows: int | None = None) -> Floats:
         """Its first rows, as many as the run has tokens where none are named: (rows, width)."""
         count = len(self.batch.tokens) if rows is None else rows
-        flat = self._work[tensor.offset : tensor.offset + count * tensor.width]
-        return flat.reshape(count, tensor.width)
+        start = tensor.offset
+        if tensor.stride == tensor.width:
+            return self._work[start : start + count * tensor.width].reshape(count, tensor.width)
+        floats = self._work[start:]
+        shape, strides = (count, tensor.width), (tensor.stride * floats.itemsize, floats.itemsize)
+        return np.lib.stride_tricks.as_strided(floats, shape, strides)
 
     def slab(self, cache: CacheSlab) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
         """Keys and values of a layer, (pages, PAGE_CELLS, G*D) each."""
