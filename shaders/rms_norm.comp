@@ -14,7 +14,7 @@
 layout(local_size_x = GROUP_SIZE) in;
 
 layout(push_constant, std430) uniform Params {
-	uint weight; // float32, in words, or NONE
+	uint norm; // float32 weight, in words, or NONE
 	uint width; // values in a part
 	uint stride; // C, values in a row
 	uint x; // offsets in floats
@@ -44,7 +44,7 @@ void main() {
 	const float scale = 1.0 / sqrt(mean_square + params.eps);
 
 	for (uint i = lane; i < params.width; i += GROUP_SIZE) {
-		const float weight = params.weight == NONE ? 1.0 : uintBitsToFloat(weights[params.weight + i]);
+		const float weight = params.norm == NONE ? 1.0 : uintBitsToFloat(weights[params.norm + i]);
 		float value = work[params.x + first + i] * scale * weight;
 		if (params.residual != NONE) {
 			value += work[params.residual + first + i];

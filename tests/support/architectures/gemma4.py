@@ -71,6 +71,11 @@ def write_gemma4(
     given = dict.fromkeys((name.split(".")[-2] for name in shapes), Type.F32) | (formats or {})
     turned = np.ones(SIZES[False] // 2)
     turned[SIZES[False] // 8 :] = 1e30
+    source = np.random.default_rng(11)
+    others = {"rope_freqs.weight": turned}
+    for name, shape in shapes.items():
+        if name.endswith("attn_q_norm.weight"):  # or all would attend to a single cell
+            others[name] = source.uniform(0.1, 0.25, shape)
     return write_random_model(
         path,
         "gemma4",
@@ -78,7 +83,7 @@ def write_gemma4(
         shapes,
         given,
         without=without,
-        replaced={"rope_freqs.weight": turned} | (replaced or {}),
+        replaced=others | (replaced or {}),
     )
 
 

@@ -89,7 +89,7 @@ class Lowering:
             "rms_norm",
             (op.x.rows, op.parts, 1),
             op.weight,
-            weight=state.NONE if op.weight is None else self._planes(op.weight)[0],
+            norm=state.NONE if op.weight is None else self._planes(op.weight)[0],
             width=op.x.width // op.parts,
             stride=op.x.width,
             x=op.x.offset,

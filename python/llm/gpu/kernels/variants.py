@@ -103,7 +103,7 @@ KERNELS: dict[str, Kernel] = {
         "rms_norm.comp",
         128,
         {
-            "weight": "I",
+            "norm": "I",
             "width": "I",
             "stride": "I",
             "x": "I",

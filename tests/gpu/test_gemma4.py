@@ -1,0 +1,53 @@
+"""Gemma 4 on the device: what the reference gives, wherever its per-layer embeddings are."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.architectures.gemma4 import CASES
+from support.loading import finish
+from support.random_model import VOCABULARY
+from support.tiny_models import TOLERANCE, error
+
+from llm.generate.model import Model, load_model
+from llm.gpu.device.rendering_device import open_device
+from llm.gpu.dispatch.executor import DispatchExecutor
+from llm.gpu.fused import executor as fused
+
+PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
+
+
+def load(path: Path, name: str) -> Model:
+    return finish(
+        load_model(str(path), executor=name, context_length=96, max_outputs=64, chunk_rows=64)
+    )
+
+
+def load_dispatch(path: Path, *, is_cpu: bool) -> Model:
+    device = open_device()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "is_cpu", is_cpu)
+        patch.setattr(fused, "FusedExecutor", DispatchExecutor)
+        return load(path, "dispatch")
+
+
+def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
+    found, start = [], 0
+    for count in pieces:
+        ids = PROMPT[start : start + count]
+        model.forward(ids, start, range(len(ids)))
+        found.append(model.logits().copy())
+        start += count
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+@pytest.mark.parametrize("write", CASES.values(), ids=CASES)
+def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
+    path = write(tmp_path / "tiny.gguf")
+    expected = logits_of(load(path, "reference"), [61])
+    model = load_dispatch(path, is_cpu=is_cpu)
+    for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
+        assert error(logits_of(model, pieces), expected) < TOLERANCE
+    model.close()
