@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.architectures.gemma4 import CASES
+from gguf import GGMLQuantizationType as Type
+from support.architectures.gemma4 import CASES, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.tiny_models import TOLERANCE, error
 
+from llm.files.repack import PLANES
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch.executor import DispatchExecutor
@@ -50,4 +52,20 @@ def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> 
     model = load_dispatch(path, is_cpu=is_cpu)
     for pieces in ([61], [7] * 8 + [5], [31, *[1] * 30]):
         assert error(logits_of(model, pieces), expected) < TOLERANCE
+    model.close()
+
+
+@pytest.mark.parametrize("has_room", [True, False], ids=["on the device", "in RAM"])
+@pytest.mark.parametrize("kind", [Type.Q8_0, Type.Q4_0, Type.F16], ids=lambda kind: kind.name)
+def test_layer_embeddings(
+    tmp_path: Path, kind: Type, has_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Formats that no kernel reads stay in RAM."""
+    path = write_gemma4(tmp_path / "tiny.gguf", formats={"per_layer_token_embd": kind})
+    expected = logits_of(load(path, "reference"), [61])
+    monkeypatch.setitem(vars(open_device()), "memory", 1 << 40 if has_room else 1 << 10)
+    model = load_dispatch(path, is_cpu=False)
+    assert error(logits_of(model, [31, *[1] * 4, 26]), expected) < TOLERANCE
+    rows = model._executor._table_rows
+    assert bool(rows) == (not has_room or kind.name.lower() not in PLANES)
     model.close()

@@ -80,7 +80,9 @@ class Gemma4Config:
     def _check(self, file: GgufFile) -> None:
         for layer in self.layers:
             if self.n_heads % layer.kv_heads:
-                problem = f"{self.n_heads} heads do not share {layer.kv_heads} key/value heads evenly"
+                problem = (
+                    f"{self.n_heads} heads do not share {layer.kv_heads} key/value heads evenly"
+                )
                 raise ModelFileError(file.path, "gemma4.attention.head_count", problem)
             kind = "_swa" if layer.window else ""
             if layer.head_size % 8 or layer.head_size > MAX_HEAD_SIZE:
@@ -146,7 +148,9 @@ def _sizes(file: GgufFile, key: str, count: int) -> list[int]:
         return [file.metadata.int(key, minimum=1)] * count
     sizes = [int(size) for size in file.metadata.numbers(key)]
     if len(sizes) != count or min(sizes) < 1:
-        problem = f"{len(sizes)} numbers from {min(sizes, default=0)} on; {count} from 1 on are needed"
+        problem = (
+            f"{len(sizes)} numbers from {min(sizes, default=0)} on; {count} from 1 on are needed"
+        )
         raise ModelFileError(file.path, key, problem)
     return sizes
 
@@ -229,7 +233,7 @@ class LayerInputs:
     def take(cls, table: WeightTable, vocabulary: int, cfg: Gemma4Config) -> "LayerInputs":
         of_all = len(cfg.layers) * cfg.layer_width
         return cls(
-            table=table.matrix("per_layer_token_embd.weight", vocabulary, of_all),
+            table=table.table("per_layer_token_embd.weight", vocabulary, of_all),
             project=table.matrix("per_layer_model_proj.weight", of_all, cfg.width),
             norm=table.vector("per_layer_proj_norm.weight", cfg.layer_width),
         )
@@ -382,4 +386,5 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
         max_rows=max_rows,
         max_outputs=max_outputs,
         record=record,
+        tables=table.tables,
     )

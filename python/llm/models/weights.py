@@ -17,6 +17,7 @@ class WeightTable:
     def __init__(self, file: GgufFile) -> None:
         self._file = file
         self._taken: dict[str, Weight] = {}
+        self._tables: dict[str, Weight] = {}
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
@@ -29,6 +30,12 @@ class WeightTable:
             problem = f"has the shape {found}, the metadata ask for {wanted}"
             raise ModelFileError(self._file.path, f"tensor {name}", problem)
         return self._taken.setdefault(name, Weight(name, info.format, rows, columns))
+
+    def table(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file that is not multiplied: a run reads a row a token."""
+        found = self._tables[name] = self.matrix(name, rows, columns)
+        del self._taken[name]
+        return found
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
@@ -75,6 +82,10 @@ class WeightTable:
     @property
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
+
+    @property
+    def tables(self) -> tuple[Weight, ...]:
+        return tuple(self._tables.values())
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -46,7 +46,8 @@ def upload_weights(
     Closing the generator waits for the slices on their way, some milliseconds where the file is in
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
-    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
+    weights = (*program.weights, *program.far_tables)
+    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in weights)
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0
     packer = _Packer(device)
@@ -140,7 +141,7 @@ def _slices(layout: Layout, program: Program, file: GgufFile) -> Iterator[_Slice
     for name, values in program.constants.items():
         raw = np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1)
         yield from _cut(layout.placements[name], F32, raw)
-    for weight in program.weights:
+    for weight in (*program.weights, *program.far_tables):
         yield from _cut(layout.placements[weight.name], weight.format, file.data(weight.name))
 
 

@@ -14,7 +14,7 @@ from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.dispatch.lowering_products import ProductLowering
-from llm.gpu.kernels.variants import pack_params
+from llm.gpu.kernels.variants import pack_params, plane_fields
 from llm.gpu.operations import (
     Attend,
     CacheStore,
@@ -30,7 +30,7 @@ from llm.gpu.operations import (
     Tensor,
     Weight,
 )
-from llm.gpu.program import ROWS_APART
+from llm.gpu.program import ROWS_APART, WORD
 from llm.gpu.tape import Tape
 
 STATE = Region("state", 0, state.STATE_WORDS * 4)
@@ -41,13 +41,18 @@ class Lowering:
     """Turns the operations of one program into dispatches.
 
     `products` and `attention` know where dispatches of one operation leave each other partial
-    results.
+    results. `far` are the addresses of the shards that are not bound.
     """
 
     def __init__(
-        self, layout: Layout, products: ProductLowering, attention: AttendLowering
+        self,
+        layout: Layout,
+        products: ProductLowering,
+        attention: AttendLowering,
+        far: Sequence[int] = (),
     ) -> None:
         self._layout = layout
+        self._far = far
         self._products = products
         self._attention = attention
 
@@ -70,18 +75,26 @@ class Lowering:
             dispatches += lowered if isinstance(lowered, list) else [lowered]
         return dispatches
 
-    def _embed(self, op: Embed) -> Dispatch:
+    def _embed(self, op: Embed) -> list[Dispatch]:
+        """None of a table in RAM: the host puts its rows where they go."""
+        placement = self._layout.placements.get(op.weight.name)
+        if placement is None:
+            return []
         name = op.weight.format.name
-        return self._dispatch(
-            op,
-            f"embed_{name}",
-            launches.embed_groups(name, op.y.width, op.y.rows),
-            op.weight,
-            planes=self._planes(op.weight),
+        kernel, shard, planes = f"embed_{name}", placement.shard, placement.planes
+        if shard >= self._layout.n_bound:
+            start = self._far[shard - self._layout.n_bound]
+            planes = tuple(start + plane * WORD for plane in planes)
+            kernel, shard = f"embed_far_{name}", 0
+        parameters = pack_params(
+            kernel,
+            **plane_fields(planes),
             width=op.y.width,
             y=op.y.offset,
             scale=op.scale,
         )
+        groups = launches.embed_groups(name, op.y.width, op.y.rows)
+        return [Dispatch(kernel, parameters, groups, shard, op.reads, op.writes)]
 
     def _rms_norm(self, op: RMSNorm) -> Dispatch:
         return self._dispatch(

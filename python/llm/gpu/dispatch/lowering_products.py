@@ -17,7 +17,7 @@ from llm.gpu.dispatch.launches_products import (
     plan_product,
 )
 from llm.gpu.kernels.matrix_tiles import Tile
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.variants import pack_params, plane_fields, words_of
 from llm.gpu.operations import (
     FLOAT_BYTES,
     Count,
@@ -212,10 +212,10 @@ class ProductLowering:
         assert self._addresses is not None
         placement = self._layout.placements[op.weight.name]
         shard = self._addresses.shards[placement.shard]
-        planes = [words_of(shard + plane * WORD) for plane in placement.four_planes]
+        planes = [shard + plane * WORD for plane in placement.four_planes]
         parameters = pack_params(
             plan.kernel,
-            **dict(zip(("plane_x", "plane_y", "plane_z", "plane_w"), planes, strict=True)),
+            **plane_fields(planes),
             x=words_of(self._addresses.work + op.x.offset * WORD),
             height=op.weight.rows,
             width=op.weight.columns,

@@ -19,14 +19,14 @@ from llm.gpu.columns.pass_profile import time_pass, units
 from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
-from llm.gpu.dispatch.executor import WORD, DispatchExecutor
+from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused.runs import FIRST_RUNS, RUNS, RunsExecutor, ordered
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
-from llm.gpu.program import Batch, Floats, Program, not_finite
+from llm.gpu.program import WORD, Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import NoStepError, fuse
@@ -86,7 +86,7 @@ class FusedExecutor(RunsExecutor):
         operation a dispatch until they are there; None waits for them."""
         executor = yield from super().load(program, file, device)
         assert isinstance(executor, FusedExecutor)
-        executor.runs_ahead = 1 if device.is_cpu else FIRST_RUNS
+        executor.runs_ahead = 1 if device.is_cpu or executor._table_rows else FIRST_RUNS
         try:
             if patience is None or executor._is_compiled(patience):
                 executor._prepare()

@@ -5,6 +5,7 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
+from collections.abc import Sequence
 from itertools import product
 
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
@@ -22,11 +23,9 @@ PRODUCT: Params = {
     "count_at": "I",
     "threads_per_row": "I",
 }
+ADDRESSES: Params = {"plane_x": "2I", "plane_y": "2I", "plane_z": "2I", "plane_w": "2I"}
 PRODUCT_BY_LANES: Params = {
-    "plane_x": "2I",
-    "plane_y": "2I",
-    "plane_z": "2I",
-    "plane_w": "2I",
+    **ADDRESSES,
     "x": "2I",
     "height": "I",
     "width": "I",
@@ -93,9 +92,9 @@ def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
     return Kernel("attend.comp", group_size, ATTEND, defines)
 
 
-def _embed(format_id: int) -> Kernel:
-    params = {"planes": "4I", "width": "I", "y": "I", "scale": "f"}
-    return Kernel("embed.comp", 64, params, {"FORMAT": format_id})
+def _embed(format_id: int, **defines: int) -> Kernel:
+    params = {**ADDRESSES, "width": "I", "y": "I", "scale": "f"}
+    return Kernel("embed.comp", 64, params, {"FORMAT": format_id, **defines})
 
 
 KERNELS: dict[str, Kernel] = {
@@ -227,6 +226,7 @@ for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
 KERNELS["probe_fragments"] = Kernel("probe_fragments.comp", 32, {}, {"SUBGROUP_SIZE": 32})
 for _name, _id in FORMAT_IDS.items():
     KERNELS[f"embed_{_name}"] = _embed(_id)
+    KERNELS[f"embed_far_{_name}"] = _embed(_id, WEIGHT_ADDRESSES=1)
     for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
         KERNELS[_tile.kernel(_name)] = Kernel(
             "matmul_matrix.comp",
@@ -311,6 +311,12 @@ def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
         else:
             values.append(value)
     return struct.pack(kernel.struct_format, *values)
+
+
+def plane_fields(addresses: Sequence[int]) -> dict[str, tuple[int, int]]:
+    """The fields of ADDRESSES, of four addresses at most."""
+    four = (*addresses, 0, 0, 0)[:4]
+    return {name: words_of(address) for name, address in zip(ADDRESSES, four, strict=True)}
 
 
 def words_of(address: int) -> tuple[int, int]:

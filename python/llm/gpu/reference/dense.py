@@ -25,8 +25,10 @@ GELU_CUBIC = 0.044715
 
 
 def embed(run: Workspace, op: Embed) -> None:
-    tokens = np.asarray(run.batch.tokens)
-    run.view(op.y)[:] = run.weights[op.weight.name][tokens] * np.float32(op.scale)
+    name, tokens = op.weight.name, run.batch.tokens
+    table = run.tables.get(name)
+    rows = run.weights[name][np.asarray(tokens)] if table is None else table.rows(tokens)
+    run.view(op.y)[:] = rows * np.float32(op.scale)
 
 
 def rms_norm(run: Workspace, op: RMSNorm) -> None:

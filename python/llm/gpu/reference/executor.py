@@ -14,6 +14,7 @@ from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
+from llm.gpu.host_tables import HostTable, host_tables
 from llm.gpu.operations import PAGE_CELLS, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import Batch, Floats, Program, bucket
@@ -33,9 +34,11 @@ class ReferenceExecutor(HostLogits):
     name = "reference"
     device = "CPU (numpy)"
 
-    def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
+    def __init__(
+        self, program: Program, weights: dict[str, Floats], tables: dict[str, HostTable]
+    ) -> None:
         self._program = program
-        self._run = Workspace(weights, program.page_words)
+        self._run = Workspace(weights, tables, program.page_words)
         self._tapes: dict[tuple[int, int], Tape] = {}
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
@@ -52,7 +55,7 @@ class ReferenceExecutor(HostLogits):
         """
         total = sum(weight.rows * weight.columns for weight in program.weights)
         require_ram(
-            total * 4 + -(-program.context // PAGE_CELLS) * program.page_words * 4,
+            total * 4 + program.cache_bytes,
             f"{file.path} on the reference executor, in float32,",
             "pick a smaller model or the dispatch executor",
         )
@@ -65,7 +68,7 @@ class ReferenceExecutor(HostLogits):
                 done += count * weight.columns
                 yield done / total
             weights[weight.name] = expanded
-        return cls(program, weights)
+        return cls(program, weights, host_tables(program, file))
 
     @property
     def memory_bytes(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from llm.gpu.host_tables import HostTable
 from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, Tensor
 from llm.gpu.program import Batch, Floats, Ids
 
@@ -12,8 +13,11 @@ from llm.gpu.program import Batch, Floats, Ids
 class Workspace:
     """Weights in float32, activations, and the cache in pages. `batch` is the run's."""
 
-    def __init__(self, weights: dict[str, Floats], page_words: int) -> None:
+    def __init__(
+        self, weights: dict[str, Floats], tables: dict[str, HostTable], page_words: int
+    ) -> None:
         self.weights = weights  # by name, (M, K) each
+        self.tables = tables  # by name, further weights
         self.batch = Batch((), (), ())
         self.cache = np.zeros((0, page_words * 2), np.float16)  # (pages, halves)
         self._tables: dict[int, list[int]] = {}  # pages of each sequence
@@ -42,6 +46,7 @@ class Workspace:
 
     def clear(self) -> None:
         self.weights.clear()
+        self.tables.clear()
         self.cache = np.zeros((0, 0), np.float16)
         self._work = np.zeros(0, np.float32)
 
