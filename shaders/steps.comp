@@ -12,9 +12,8 @@
 //
 // Defines    GROUP_SIZE     16 subgroups
 //            SUBGROUP_SIZE  threads; the driver must not choose another
-//            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it
-//            GROUP_HEADS    query heads of a key/value head
-//            TOGETHER       of these, how many a group attends for where cells are many
+//            HEAD_SIZE      of the largest heads: powers of two, 8 * SUBGROUP_SIZE at most or a multiple of it
+//            TOGETHER       of the query heads of a key/value head, how many a group attends for at most
 //            LANE_CELLS     cells of a tile that a lane loads, at most
 //            PAGES          of the longest sequence, or more
 //            INPUT_SIZE     values of the longest input
@@ -40,6 +39,7 @@
 #include "integer_dot.glslh"
 #include "state.glslh"
 #include "shared_pages.glslh"
+#include "soft_cap.glslh"
 #include "weight_types.glslh"
 
 layout(local_size_x = GROUP_SIZE) in;

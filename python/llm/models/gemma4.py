@@ -238,9 +238,8 @@ class LayerInputs:
             norm=table.vector("per_layer_proj_norm.weight", cfg.layer_width),
         )
 
-    def record(self, tape: Tape, x: Tensor, cfg: Gemma4Config) -> Tensor:
+    def record(self, tape: Tape, x: Tensor, inputs: Tensor, cfg: Gemma4Config) -> None:
         """The inputs, (T, L*P), from the embedding (T, C)."""
-        inputs = tape.tensor(self.table.columns)  # (T, L*P)
         projected = tape.tensor(self.table.columns)  # (T, L*P)
         tape.embed(self.table, inputs, scale=math.sqrt(cfg.layer_width))
         tape.matmul(self.project, x, projected)
@@ -253,7 +252,6 @@ class LayerInputs:
             parts=len(cfg.layers),
             scale=1.0 / math.sqrt(2.0),
         )
-        return inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,21 +301,24 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
+        # first, before all that steps hand on with tags: these are kept for all layers
+        inputs = tape.tensor(len(cfg.layers) * cfg.layer_width)  # (T, L*P)
         x = tape.tensor(cfg.width)  # (T, C), the residual stream
         h = tape.tensor(cfg.width)  # (T, C)
         y = tape.tensor(cfg.width)  # (T, C), what a part of a block adds
         small = tape.tensor(cfg.layer_width)  # (T, P)
-        rooms: dict[tuple[int, int], Heads] = {}
+        rooms: dict[tuple[int, int, bool], Heads] = {}
         hidden: dict[int, tuple[Tensor, Tensor]] = {}  # gate and up, (T, F) each
         eps = cfg.norm_eps
 
         tape.embed(embedding, x, scale=math.sqrt(cfg.width))
-        inputs = layer_inputs.record(tape, x, cfg) if layer_inputs is not None else None
+        if layer_inputs is not None:
+            layer_inputs.record(tape, x, inputs, cfg)
         for number, (layer, block) in enumerate(zip(cfg.layers, blocks, strict=True)):
-            room = rooms.get((layer.head_size, layer.kv_heads))
-            if room is None:
-                room = Heads.of(tape, layer, cfg.n_heads)
-                rooms[layer.head_size, layer.kv_heads] = room
+            kind = (layer.head_size, layer.kv_heads, block.k is None)
+            if kind not in rooms:
+                rooms[kind] = Heads.of(tape, layer, cfg.n_heads)
+            room = rooms[kind]
             if layer.feed_forward not in hidden:
                 size = layer.feed_forward
                 hidden[size] = tape.tensor(size), tape.tensor(size)
@@ -351,7 +352,7 @@ def program(file: GgufFile, context: int, max_rows: int, max_outputs: int) -> Pr
             tape.matmul(block.up, h, up)
             tape.gated_unit(gate, up, gate, Activation.GELU)
             tape.matmul(block.down, gate, y)
-            if inputs is None or block.layer_input is None:
+            if block.layer_input is None:
                 tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x, scale=block.scale)
                 continue
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)

@@ -22,6 +22,7 @@ from llm.gpu.steps.packing import (
     Words,
     ceil_div,
     float_bits,
+    literal,
     offset_of,
     plane_addresses,
     vector_address,
@@ -30,6 +31,7 @@ from llm.gpu.steps.packing import (
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
 AHEAD, AHEAD_LINES = 18, 20
 NEXT, NEXT_STRIDE, NEXT_END = 57, 59, 60
+WITH, FACTOR = 61, 62
 MAX_SEGMENTS = 3
 PART_WEIGHTS = 32
 PASS_PARTS = 2  # what the end of a pass costs, in parts
@@ -42,12 +44,12 @@ WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
 
 
 class Prologue(IntEnum):
-    """How the input of a product is made."""
+    """How the input of a product is made, before its norm, where it has one."""
 
     PLAIN = 0
     EMBED = 1
     NORM = 2
-    ADD_NORM = 3
+    ADD_NORM = 3  # x + y normed
     GATED = 4
 
 
@@ -58,6 +60,7 @@ class Epilogue(IntEnum):
     GATED = 1
     BEST = 2
     ADD = 3
+    GATED_WITH = 4  # the only product is the gate, of what is there already
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,12 @@ class Product:
     post_norm: Weight | None = None
     eps: float = 0.0
     embedding: Weight | None = None
-    scale: float = 1.0  # of the embedding
+    scale: float = 1.0  # of the embedding, or of a sum
     activation: Activation = Activation.GELU  # of a gated prologue or epilogue
+    gated: Tensor | None = None  # what is there already
+    cap: float = 0.0  # of logits; 0: none
+
+    meets = False  # all read what it leaves in the next step
 
     @property
     def label(self) -> str:
@@ -131,15 +138,16 @@ class Product:
         lines = []
         if self.embedding is not None:
             lines.append(f"embed_row_{self.embedding.format.name}(token, {self.width}u);")
-        is_gated = str(self.epilogue is Epilogue.GATED).lower()
+        is_gated = literal(self.epilogue is Epilogue.GATED)
         for number, (_, start, end) in enumerate(self._runs()):
             lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
         lines.append(f"const float scale = {self._input_call()}")
         lines.append("Best best = NO_BEST;")
         rounds = ceil_div(sum(self.passes(grid)), grid.groups * SUBGROUPS)
-        what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
+        output = "CAPPED_BEST" if self.cap else self.epilogue.name
+        what = f"OUTPUT_{output}, {int(self.activation)}u"
         for number, (name, _, end) in enumerate(self._runs()):
-            streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
+            streams = literal(name in STREAMED and rounds >= STREAM_ROUNDS)
             call = (
                 f"multiply_{name}(share_{number}, {end}u, scale, {sizes}, {what}, {streams}, best);"
             )
@@ -163,6 +171,8 @@ class Product:
             before = (before + passes[number]) % (groups * SUBGROUPS)
         if self.embedding is not None:
             words[EMBEDDING : EMBEDDING + 8] = plane_addresses(self.embedding, locate)
+        words[WITH] = 0 if self.gated is None else self.gated.offset
+        words[FACTOR] = float_bits(self.cap)
         return words
 
     def passes(self, grid: Grid) -> tuple[int, ...]:
@@ -207,7 +217,50 @@ class Product:
         if self.prologue is Prologue.GATED:
             return f"gated_input({self.width}u, {int(self.activation)}u);"
         kind = {Prologue.EMBED: "EMBED", Prologue.NORM: "NORM", Prologue.ADD_NORM: "ADD"}
-        return f"normed_input({self.width}u, INPUT_{kind[self.prologue]});"
+        is_scaled = self.prologue is Prologue.ADD_NORM and self.scale != 1.0
+        flags = f"{literal(self.norm is not None)}, {literal(is_scaled)}"
+        return f"normed_input({self.width}u, INPUT_{kind[self.prologue]}, {flags});"
+
+
+@dataclass(slots=True)
+class NormParts:
+    """y = factor * (scale * the token's row of a table + x normed by parts).
+
+    A table in RAM is not read: the host has put its row, scaled, where y is.
+    """
+
+    x: Tensor
+    y: Tensor
+    norm: Weight
+    eps: float
+    n_parts: int
+    table: Weight
+    scale: float
+    factor: float
+    is_in_ram: bool
+
+    meets = True  # steps to come read parts of y each
+    label = "norm parts"
+
+    @property
+    def format(self) -> str:
+        return "f32" if self.is_in_ram else self.table.format.name
+
+    def case(self, _grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        row = "0u" if self.is_in_ram else "token"
+        return f"embed_row_{self.format}({row}, {self.x.width}u, {self.n_parts}u);"
+
+    def pack(self, kind: int, locate: Locate, _grid: Grid, _groups: int) -> Words:
+        """As of a Product."""
+        words = np.zeros(STEP_WORDS, np.uint32)
+        words[:3] = (kind, self.x.offset, self.y.offset)
+        scale = self.factor * (1.0 if self.is_in_ram else self.scale)
+        words[4:6] = (float_bits(self.eps), float_bits(scale))
+        words[6:8] = vector_address(self.norm, locate)
+        words[EMBEDDING : EMBEDDING + 8] = plane_addresses(self.table, locate)
+        words[FACTOR] = float_bits(self.factor)
+        return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +270,8 @@ class Pick:
     label: str
     function: str
     stays: bool  # no group needs what another does there
+
+    meets = False
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
@@ -235,4 +290,4 @@ DRAWN = (
     Pick("draw", "draw_sample", stays=True),
 )
 
-Step = Product | Attention | Join | Pick
+Step = Product | NormParts | Attention | Join | Pick

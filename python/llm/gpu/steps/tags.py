@@ -15,7 +15,18 @@ from itertools import pairwise
 from llm.gpu.operations import Tensor
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Grid, Words
-from llm.gpu.steps.steps import COPIES, STAYS, TAGS, X_OUT, Epilogue, Product, Prologue, Step, X
+from llm.gpu.steps.steps import (
+    COPIES,
+    STAYS,
+    TAGS,
+    X_OUT,
+    Epilogue,
+    NormParts,
+    Product,
+    Prologue,
+    Step,
+    X,
+)
 
 TAG_X, TAG_Y, TAG_OUT, TAG_X_OUT = 0, 4, 8, 12  # first bits of the fields of a step's tags
 TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself
@@ -46,10 +57,14 @@ def tag_steps(
         return NO_PLACES
     for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
         words[TAGS] = tags[number]
-        words[STAYS] = number > 0 and not _is_last(step)
-        if has_copies and isinstance(step, Product) and step.x_out is not None:
-            words[X] = words[X_OUT] = copies
+        words[STAYS] = number > 0 and not _is_last(step) and not step.meets
+        if not has_copies or not isinstance(step, Product):
+            continue
+        if step.x_out is not None or step.prologue is Prologue.NORM:
+            words[X] = copies
             words[COPIES] = step.width
+        if step.x_out is not None:
+            words[X_OUT] = copies
     return _places(steps, has_copies, groups)
 
 
@@ -65,8 +80,10 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
     tags = []
     for number, step in enumerate(steps):
         fields: dict[int, int] = {}
-        for field, tensor in _reads(step):
-            fields[field] = _field(written[tensor.offset], totals[tensor.offset])
+        for field, tensor in _reads(step, has_copies):
+            bits = _field(written[tensor.offset], totals[tensor.offset])
+            if fields.setdefault(field, bits) != bits:
+                return None
             last_read[tensor.offset] = number
         for field, tensor in _writes(step, has_copies, groups):
             if last_read.get(tensor.offset, -3) > number - _steps_behind(steps, number):
@@ -91,10 +108,11 @@ def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) 
     if _overlap(tensors):
         return False
     for before, step in pairwise(steps):
-        if not _hands_on(before, groups) <= {tensor.offset for _, tensor in _reads(step)}:
+        read = {tensor.offset for _, tensor in _reads(step, has_copies)}
+        if not before.meets and not _hands_on(before, groups) <= read:
             return False
         if isinstance(step, Product) and (
-            sum(step.passes(grid)) < groups or (has_copies and _uses_stream(step))
+            sum(step.passes(grid)) < groups or (has_copies and step.epilogue is Epilogue.ADD)
         ):
             return False
     first = steps[0]
@@ -106,14 +124,17 @@ def _field(count: int, total: int) -> int:
     return IS_USED | (total & 1) * TURNS | count & 1
 
 
-def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
+def _reads(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
     """What a step waits for: the fields of its tags, and where the values lie."""
     if isinstance(step, Join):
         yield TAG_X, step.of.partials
     elif isinstance(step, Attention):
-        yield from ((TAG_X, tensor) for tensor in (step.q, step.k, step.v))
+        yield from ((TAG_X, it) for it in (step.q, step.k, step.v) if it is not None)
+    elif isinstance(step, NormParts):
+        yield TAG_X, step.x
     elif isinstance(step, Product):
-        if step.x is not None and step.prologue is not Prologue.ADD_NORM:
+        is_own = has_copies and step.prologue is Prologue.NORM  # a copy
+        if step.x is not None and step.prologue is not Prologue.ADD_NORM and not is_own:
             yield TAG_X, step.x
         if step.y is not None:
             yield TAG_Y, step.y
@@ -140,11 +161,6 @@ def _hands_on(step: Step, groups: int) -> set[int]:
 
 def _adds_norm(step: Step) -> bool:
     return isinstance(step, Product) and step.prologue is Prologue.ADD_NORM
-
-
-def _uses_stream(step: Product) -> bool:
-    """Whether it reads or writes a residual stream that all groups share."""
-    return step.prologue is Prologue.NORM or step.epilogue is Epilogue.ADD
 
 
 def _is_last(step: Step) -> bool:
