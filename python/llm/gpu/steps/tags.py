@@ -4,7 +4,8 @@ A tag is the lowest bit of a value, another one with each value that is written 
 readers look until it is the new one: shaders/include/step_tags.glslh. That nobody writes to a place
 that others still read follows from what a group has to wait for: a group that is in a product has
 seen all that the step before it left, so no group still reads in that step, or, where that was an
-attention or what joins its parts (few groups take part), in the ones before it.
+attention or what joins its parts (few groups take part), in the ones before it. Where others than
+the next step read what one leaves, all groups meet behind it.
 """
 
 from collections import Counter
@@ -53,7 +54,8 @@ def tag_steps(
     """
     has_copies = any(_adds_norm(step) for step in steps)
     tags = _tags_of(steps, has_copies, grid, groups)
-    if tags is None:
+    places = _places(steps, has_copies, groups)
+    if tags is None or any(isinstance(s, NormParts) and _is_cleared(s.y, places) for s in steps):
         return NO_PLACES
     for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
         words[TAGS] = tags[number]
@@ -65,7 +67,7 @@ def tag_steps(
             words[COPIES] = step.width
         if step.x_out is not None:
             words[X_OUT] = copies
-    return _places(steps, has_copies, groups)
+    return places
 
 
 def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> list[int] | None:
@@ -170,6 +172,12 @@ def _is_last(step: Step) -> bool:
 def _overlap(tensors: set[Tensor]) -> bool:
     spans = sorted((tensor.offset, tensor.offset + tensor.width) for tensor in tensors)
     return any(start < end for (_, end), (start, _) in pairwise(spans))
+
+
+def _is_cleared(tensor: Tensor, places: Places) -> bool:
+    """Whether what the host may have put there is lost before the first step."""
+    end = places.first + places.count
+    return tensor.offset < end and places.first < tensor.offset + tensor.width
 
 
 def _places(steps: Sequence[Step], has_copies: bool, groups: int) -> Places:
