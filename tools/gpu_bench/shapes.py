@@ -92,11 +92,11 @@ class Gemma4Shape(Shape):
     def tensors(self) -> Iterator[tuple[str, tuple[int, ...], str]]:
         of_all = self.layers * self.layer_width
         yield "token_embd.weight", (self.vocabulary, self.width), self._format("token_embd", 0)
-        for name, shape in {
-            "per_layer_token_embd": (self.vocabulary, of_all),
-            "per_layer_model_proj": (of_all, self.width),
-        }.items():
-            yield f"{name}.weight", shape, self._format(name, 0)
+        for name, rows, columns in (
+            ("per_layer_token_embd", self.vocabulary, of_all),
+            ("per_layer_model_proj", of_all, self.width),
+        ):
+            yield f"{name}.weight", (rows, columns), self._format(name, 0)
         yield "per_layer_proj_norm.weight", (self.layer_width,), "f32"
         yield "output_norm.weight", (self.width,), "f32"
         yield "rope_freqs.weight", (self.head_size // 2,), "f32"

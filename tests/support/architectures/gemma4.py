@@ -16,7 +16,7 @@ from support.random_model import VOCABULARY, write_random_model
 
 WIDTH = 160
 HEADS = 6
-SIZES = {True: 32, False: 64}  # of heads, by whether a window slides
+SIZES = {True: 64, False: 128}  # of heads, by whether a window slides
 WINDOW = 5
 CONTEXT = 96
 LAYER_WIDTH = 32

@@ -32,7 +32,7 @@ class Layout:
 
 
 def place(
-    weights: Iterable[Weight], far: Iterable[Weight] = (), limit: int = SHARD_WORDS
+    weights: Iterable[Weight], limit: int = SHARD_WORDS, far: Iterable[Weight] = ()
 ) -> Layout:
     """Lays weights one after the other; a new shard begins where the next would not fit.
 

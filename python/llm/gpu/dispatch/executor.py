@@ -75,7 +75,7 @@ class DispatchExecutor:
         self._device = device
         self.device = device.name
         self.rows_a_run = program.max_rows
-        self._layout: Layout = place([*constants, *program.weights], program.far_tables)
+        self._layout: Layout = place([*constants, *program.weights], far=program.far_tables)
         largest_tape = program.record(program.max_rows, program.max_outputs)
         self._tiles = usable_tiles(device)  # of products
         plain = AttendDevice(device.is_cpu)
