@@ -9,6 +9,7 @@ from gguf import GGMLQuantizationType as Type
 from support.architectures.gemma4 import CASES, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
+from support.rounded_inputs import round_inputs
 from support.tiny_models import TOLERANCE, error
 
 from llm.files.repack import PLANES
@@ -16,6 +17,9 @@ from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
+from llm.gpu.fused import persistent
+from llm.gpu.fused.persistent import PersistentExecutor
+from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 
@@ -69,3 +73,29 @@ def test_layer_embeddings(
     rows = model._executor._table_rows
     assert bool(rows) == (not has_room or kind.name.lower() not in PLANES)
     model.close()
+
+
+def test_several_tokens_a_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the device has all that the next token needs; test_persistent.py has it in RAM."""
+    round_inputs(monkeypatch)
+    path = write_gemma4(tmp_path / "tiny.gguf", formats={"per_layer_token_embd": Type.Q8_0})
+    monkeypatch.setattr(open_device(), "is_cpu", False)
+    monkeypatch.setattr(persistent, "resident_groups", lambda _meet: 1)
+    played: list[int] = []
+    play = PersistentExecutor._play_tokens
+
+    def counted(self: PersistentExecutor, n_tokens: int, position: int, *, draws: bool) -> None:
+        played.append(n_tokens)
+        play(self, n_tokens, position, draws=draws)
+
+    monkeypatch.setattr(PersistentExecutor, "_play_tokens", counted)
+    models = [load(path, name) for name in ("persistent", "reference")]
+    found = []
+    for model in models:
+        model.submit_seconds = 1000.0
+        model.forward(PROMPT[:8], 0, [])
+        found.append(model.decode(PROMPT[8], 8, 12, GREEDY, ()))
+    assert found[0] == found[1]
+    assert models[0].executor == "persistent"
+    assert max(played) > 1
+    models[0].close()

@@ -212,7 +212,7 @@ def test_gemma3_270m_says_what_it_should() -> None:
 def test_an_architecture_without_steps_leaves_dispatches(
     path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fuse(_tape: Tape, _scratch: StepScratch) -> list[Step]:
+    def fuse(_tape: Tape, _scratch: StepScratch, _in_ram: set[str]) -> list[Step]:
         raise NoStepError("of this test")
 
     monkeypatch.setattr(step_sizes, "fuse", fuse)

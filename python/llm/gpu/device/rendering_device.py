@@ -56,7 +56,7 @@ class RenderingDevice:
         instance, physical_device = self._vulkan
         return device_extensions(instance, physical_device) if instance else frozenset()
 
-    @cached_property
+    @property
     def _vulkan(self) -> tuple[int, int]:
         """The handles of the instance and of the device; zeros on another interface."""
         if RenderingServer.get_current_rendering_driver_name() != "vulkan":
