@@ -56,7 +56,9 @@ layout(push_constant, std430) uniform Params {
 	uint list;
 	uint places; // with tags: the first float, and how many
 	uint n_places;
-	uint pad[1];
+	uint part_places; // the same, of parts of cells
+	uint n_part_places;
+	uint pad[3];
 }
 params;
 
@@ -87,11 +89,16 @@ void run_step() {
 	}
 }
 
+void clear_floats(const uint first, const uint count) {
+	for (uint i = gl_GlobalInvocationID.x; i < count; i += GROUP_SIZE * gl_NumWorkGroups.x) {
+		work[first + i] = 0.0;
+	}
+}
+
 // All groups but those that give up go on, with all tags at 0.
 bool clear_places() {
-	for (uint i = gl_GlobalInvocationID.x; i < params.n_places; i += GROUP_SIZE * gl_NumWorkGroups.x) {
-		work[params.places + i] = 0.0;
-	}
+	clear_floats(params.places, params.n_places);
+	clear_floats(params.part_places, params.n_part_places);
 	arrive();
 	return all_arrived(params.spins);
 }

@@ -373,6 +373,8 @@ class FusedExecutor(RunsExecutor):
             list=candidates,
             places=places.first,
             n_places=places.count,
+            part_places=places.first_part,
+            n_part_places=places.n_parts,
         )
         is_ordered = first not in (0, state.NONE)
         return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered

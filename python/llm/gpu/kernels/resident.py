@@ -19,6 +19,8 @@ STEPS: Params = {
     "list": "I",
     "places": "I",
     "n_places": "I",
+    "part_places": "I",
+    "n_part_places": "I",
 }
 
 

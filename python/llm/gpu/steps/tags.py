@@ -35,10 +35,12 @@ TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Floats of the work buffer whose tags have to start at 0."""
+    """Floats of the work buffer whose tags have to start at 0; parts of cells lie far away."""
 
     first: int = 0
     count: int = 0
+    first_part: int = 0
+    n_parts: int = 0
 
 
 NO_PLACES = Places()
@@ -181,6 +183,20 @@ def _is_cleared(tensor: Tensor, places: Places) -> bool:
 
 
 def _places(steps: Sequence[Step], has_copies: bool, groups: int) -> Places:
-    tensors = [tensor for step in steps for _, tensor in _writes(step, has_copies, groups)]
-    first = min(tensor.offset for tensor in tensors)
-    return Places(first, max(tensor.offset + tensor.width for tensor in tensors) - first)
+    parted = {id(step) for step in steps if isinstance(step, Attention) and step.has_parts}
+    near, parts = (
+        [
+            tensor
+            for step in steps
+            if (id(step) in parted) == is_parted
+            for _, tensor in _writes(step, has_copies, groups)
+        ]
+        for is_parted in (False, True)
+    )
+    return Places(*_span(near), *_span(parts))
+
+
+def _span(tensors: Sequence[Tensor]) -> tuple[int, int]:
+    """Where they begin, and how many floats it is to their end."""
+    first = min((tensor.offset for tensor in tensors), default=0)
+    return first, max((tensor.offset + tensor.width for tensor in tensors), default=0) - first

@@ -129,8 +129,10 @@ def test_all_places_are_cleared(all_steps: list[Step]) -> None:
         for write in writes_of(step, is_copied=is_copied(all_steps)):
             if write.field == NO_TAG:
                 continue
-            assert places.first <= write.at[0]
-            assert ends[write.at[0]] <= places.first + places.count
+            is_part = isinstance(step, Attention) and step.has_parts
+            first = places.first_part if is_part else places.first
+            assert first <= write.at[0]
+            assert ends[write.at[0]] <= first + (places.n_parts if is_part else places.count)
 
 
 def test_each_group_has_a_copy_of_a_stream_that_is_normed(
