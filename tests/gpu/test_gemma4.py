@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
+from support.architectures import gemma3n
 from support.architectures.gemma4 import CASES, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
@@ -21,6 +22,7 @@ from llm.gpu.fused import persistent
 from llm.gpu.fused.persistent import PersistentExecutor
 from llm.gpu.sampler import GREEDY
 
+ALL = CASES | gemma3n.CASES
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 
 
@@ -49,7 +51,7 @@ def logits_of(model: Model, pieces: list[int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
-@pytest.mark.parametrize("write", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("write", ALL.values(), ids=ALL)
 def test_logits(tmp_path: Path, write: Callable[[Path], Path], is_cpu: bool) -> None:
     path = write(tmp_path / "tiny.gguf")
     expected = logits_of(load(path, "reference"), [61])

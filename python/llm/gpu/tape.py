@@ -12,16 +12,20 @@ from llm.gpu.operations import (
     Attend,
     CacheSlab,
     CacheStore,
+    Combine,
     Count,
     Embed,
     GatedUnit,
     MatMul,
+    MixStreams,
     Operation,
     Pairing,
+    Rescale,
     RMSNorm,
     Rotate,
     SelectRows,
     SoftCap,
+    Sparsify,
     Tensor,
     Weight,
 )
@@ -126,6 +130,39 @@ class Tape:
 
     def soft_cap(self, x: Tensor, cap: float) -> None:
         self.operations.append(SoftCap(x, cap))
+
+    def combine(
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        other: Tensor | None = None,
+        weight: Weight | None = None,
+        factor: float = 1.0,
+        scale: float = 1.0,
+    ) -> None:
+        _same("combine output width", x.width, y.width)
+        if other is not None:
+            _same("combine width", x.width, other.width)
+        if weight is not None:
+            _same("combine weight", x.width, weight.columns)
+        self.operations.append(Combine(x, other, weight, y, factor, scale))
+
+    def rescale(self, x: Tensor, like: Tensor, y: Tensor) -> None:
+        _same("rescale width", x.width, like.width)
+        _same("rescale output width", x.width, y.width)
+        self.operations.append(Rescale(x, like, y))
+
+    def mix_streams(
+        self, weight: Weight, router: Tensor, x: Tensor, z: Tensor, y: Tensor, bias: float = 0.0
+    ) -> None:
+        _same("mix_streams columns", weight.columns, router.width)
+        _same("mix_streams output width", x.width, y.width)
+        _same("mix_streams width", x.width * weight.rows, z.width * router.width**2)
+        self.operations.append(MixStreams(weight, router, x, z, y, bias))
+
+    def sparsify(self, x: Tensor, factor: float) -> None:
+        self.operations.append(Sparsify(x, factor))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from llm.errors import UnsupportedModelError
 from llm.files.gguf import GgufFile
 from llm.gpu.program import Program
-from llm.models import gemma3, gemma4, llama
+from llm.models import gemma3, gemma3n, gemma4, llama
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Limits:
 
 ARCHITECTURES: dict[str, Callable[[GgufFile, int, int, int], Program]] = {
     "gemma3": gemma3.program,
+    "gemma3n": gemma3n.program,
     "gemma4": gemma4.program,
     "llama": llama.program,
 }

@@ -14,19 +14,24 @@ from llm.gpu.dispatch.launches import Groups, SearchStage
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floats
 from llm.gpu.dispatch.lowering_products import ProductLowering
+from llm.gpu.dispatch.lowering_streams import lower_streams
 from llm.gpu.kernels.variants import pack_params, plane_fields
 from llm.gpu.operations import (
     Attend,
     CacheStore,
+    Combine,
     Embed,
     GatedUnit,
     MatMul,
+    MixStreams,
     Operation,
     Region,
+    Rescale,
     RMSNorm,
     Rotate,
     SelectRows,
     SoftCap,
+    Sparsify,
     Tensor,
     Weight,
 )
@@ -68,6 +73,8 @@ class Lowering:
             lowered: Dispatch | list[Dispatch] | None = None
             if isinstance(op, RMSNorm | GatedUnit):
                 lowered = self._products.absorb(op, operations[index + 1 :])
+            if isinstance(op, Combine | Rescale | MixStreams | Sparsify):
+                lowered = lower_streams(op, self._layout)
             if isinstance(op, Attend):
                 lowered = self._attention.lower(op, are_apart=are_apart)
             if lowered is None:

@@ -12,6 +12,7 @@ from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
 from llm.gpu.kernels.resident import SAMPLE_RESIDENT
+from llm.gpu.kernels.streams import STREAM_KERNELS
 
 PRODUCT: Params = {
     "planes": "4I",
@@ -157,6 +158,7 @@ KERNELS: dict[str, Kernel] = {
         {"gate": "I", "up": "I", "y": "I", "width": "I", "up_stride": "I", "activation": "I"},
     ),
     "soft_cap": Kernel("soft_cap.comp", 64, {"x": "I", "width": "I", "cap": "f"}),
+    **STREAM_KERNELS,
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
     "adjust": Kernel("adjust.comp", 64, {"x": "I", "vocabulary": "I"}),
     "draw": Kernel("draw.comp", 64, {"k": "I", "drawn": "I", "advances": "I"}),

@@ -19,6 +19,7 @@ from llm.gpu.operations.operands import (
     Tensor,
     Weight,
 )
+from llm.gpu.operations.streams import Combine, MixStreams, Rescale, Sparsify
 
 __all__ = [
     "FLOAT_BYTES",
@@ -27,21 +28,37 @@ __all__ = [
     "Attend",
     "CacheSlab",
     "CacheStore",
+    "Combine",
     "Count",
     "Embed",
     "GatedUnit",
     "MatMul",
+    "MixStreams",
     "Operation",
     "Pairing",
     "RMSNorm",
     "Region",
+    "Rescale",
     "Rotate",
     "SelectRows",
     "SoftCap",
+    "Sparsify",
     "Tensor",
     "Weight",
 ]
 
 Operation = (
-    Embed | RMSNorm | MatMul | Rotate | CacheStore | Attend | GatedUnit | SelectRows | SoftCap
+    Embed
+    | RMSNorm
+    | MatMul
+    | Rotate
+    | CacheStore
+    | Attend
+    | GatedUnit
+    | SelectRows
+    | SoftCap
+    | Combine
+    | Rescale
+    | MixStreams
+    | Sparsify
 )

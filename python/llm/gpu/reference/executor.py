@@ -20,12 +20,13 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
+from llm.gpu.reference.streams import STREAMS
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 FORMATS = frozenset({"f32", "f16", "q4_k", "q5_0", "q6_k", "q8_0"})
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ATTENTION}  # by operation
+RUN = {**DENSE, **ATTENTION, **STREAMS}  # by operation
 
 
 class ReferenceExecutor(HostLogits):
