@@ -1,4 +1,4 @@
-"""Gemma 4 on the device: what the reference gives, wherever its per-layer embeddings are."""
+"""Gemma 4 and 3n on the device: what the reference gives, wherever per-layer embeddings are."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -46,11 +46,16 @@ TINY_MODELS: dict[str, Callable[[Path], Path]] = {
         width=512,
         formats={**LLAMA_MIXED, "ffn_gate": Type.Q4_K, "ffn_up": Type.Q4_K},
     ),
-    "gemma 4, per-layer embeddings": partial(write_gemma4, formats=GEMMA4_MIXED),
-    "gemma 4, values made of keys": partial(write_gemma4, sizes=DENSE),
     "llama, part of a head rotated": partial(
         write_tiny_llama, metadata={"llama.rope.dimension_count": 40}
     ),
+}
+
+# What runs as steps, but not as columns.
+STEP_MODELS: dict[str, Callable[[Path], Path]] = {
+    **TINY_MODELS,
+    "gemma 4, per-layer embeddings": partial(write_gemma4, formats=GEMMA4_MIXED),
+    "gemma 4, values made of keys": partial(write_gemma4, sizes=DENSE),
 }
 
 
