@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
+from gguf import GGMLQuantizationType, quants
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.formats import FORMATS
@@ -22,6 +23,8 @@ class WeightTable:
     def __init__(self, file: ModelFile) -> None:
         self._file = file
         self._taken: dict[str, Weight] = {}
+        self._tables: dict[str, Weight] = {}
+        self.constants: dict[str, Floats] = {}  # by name
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
@@ -30,6 +33,31 @@ class WeightTable:
     def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
         """Matrices of `count` experts (rows, columns), as one of all their rows."""
         return self._taken.setdefault(name, self._find(name, count, rows, columns))
+
+    def stacked(self, name: str, count: int, rows: int, columns: int) -> Weight:
+        """So many matrices of one tensor as a single one, (count*rows, columns)."""
+        info = self._file.tensors.get(name)
+        if info is not None and info.shape != (count, rows, columns):
+            found, wanted = _times(info.shape), _times((count, rows, columns))
+            problem = f"has the shape {found}, the metadata ask for {wanted}"
+            raise ModelFileError(self._file.path, f"tensor {name}", problem)
+        if info is None:
+            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
+        return self._taken.setdefault(name, Weight(name, info.format, count * rows, columns))
+
+    def table(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file that is not multiplied: a run reads a row a token."""
+        found = self._tables[name] = self.matrix(name, rows, columns)
+        del self._taken[name]
+        return found
+
+    def constant(self, name: str, rows: int, columns: int) -> Weight:
+        """A small matrix of the file, in any format, which is read as float32: a constant."""
+        found = self.matrix(name, rows, columns)
+        del self._taken[name]
+        data = self._file.data(name).reshape(rows, -1)
+        self.constants[name] = quants.dequantize(data, GGMLQuantizationType(found.format.id))
+        return Weight(name, F32, rows, columns)
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
@@ -97,6 +125,10 @@ class WeightTable:
     @property
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
+
+    @property
+    def tables(self) -> tuple[Weight, ...]:
+        return tuple(self._tables.values())
 
     def _find(self, name: str, *wanted: int) -> Weight:
         if name not in self._file.tensors:
