@@ -27,7 +27,8 @@ class HostTable:
     """A weight in RAM, in its block format."""
 
     def __init__(self, file: ModelFile, weight: Weight) -> None:
-        self._blocks = file.data(weight.name).reshape(weight.rows, -1)  # uint8, a view of the file
+        found = file.rows(weight.tensor, weight.first_row, weight.rows)  # a view where it can be
+        self._blocks = found.reshape(weight.rows, -1)  # uint8
         self._format = GGMLQuantizationType(weight.format.id)
 
     def rows(self, ids: Sequence[int]) -> Floats:

@@ -49,6 +49,7 @@ class Program:
     def cache_bytes(self) -> int:
         """Of one whole sequence."""
         return -(-self.context // PAGE_CELLS) * self.page_words * WORD
+
     state_words: int = 0  # 4-byte words of the recurrent state of a sequence, of all layers
 
     @property

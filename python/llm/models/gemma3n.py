@@ -192,6 +192,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     from_streams = table.experts("altup_unembd_proj.weight", others, cfg.width, cfg.width)
     blocks = [Block.take(table, layer, cfg) for layer in range(cfg.n_layers)]
     output_norm = table.vector("output_norm.weight", cfg.width)
+    table.refuse_others()
     rope_everything = rope_weight("rope.everything", cfg.head_size)
     rope_window = rope_weight("rope.window", cfg.head_size)
     keys_width = cfg.n_kv_heads * cfg.head_size  # G*D

@@ -22,6 +22,8 @@ D head size, P width of a layer's own embedding, L layers, V vocabulary.
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Tensor, Weight
@@ -283,6 +285,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     layer_inputs = LayerInputs.take(table, vocabulary, cfg) if cfg.layer_width else None
     blocks = [Block.take(table, number, cfg) for number in range(len(cfg.layers))]
     output_norm = table.vector("output_norm.weight", cfg.width)
+    # files may have keys, and norms of them, for layers that read another's
+    table.refuse_others([f"blk.{number}.attn_k_norm.weight" for number in range(len(blocks))])
     ropes: dict[bool, Weight] = {}  # by whether a window slides
     constants: dict[str, Floats] = {}
     for layer in cfg.layers:
@@ -294,7 +298,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             factors = table.positive_values("rope_freqs.weight", size // 2)
             if factors is None:
                 raise ModelFileError(file.path, "tensor rope_freqs.weight", "missing")
-            constants[rope.name] = rope_table(size, cfg.rope_base, factors)
+            constants[rope.name] = rope_table(size, cfg.rope_base, factors.astype(np.float64))
     owners = [number for number, layer in enumerate(cfg.layers) if layer.cells_of == number]
     widths = [cfg.layers[number].keys_width for number in owners]
     slabs = dict(zip(owners, CacheSlab.of_widths(widths), strict=True))

@@ -1,7 +1,7 @@
 """Looks up the tensors that an architecture needs, and checks their shapes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -33,17 +33,6 @@ class WeightTable:
     def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
         """Matrices of `count` experts (rows, columns), as one of all their rows."""
         return self._taken.setdefault(name, self._find(name, count, rows, columns))
-
-    def stacked(self, name: str, count: int, rows: int, columns: int) -> Weight:
-        """So many matrices of one tensor as a single one, (count*rows, columns)."""
-        info = self._file.tensors.get(name)
-        if info is not None and info.shape != (count, rows, columns):
-            found, wanted = _times(info.shape), _times((count, rows, columns))
-            problem = f"has the shape {found}, the metadata ask for {wanted}"
-            raise ModelFileError(self._file.path, f"tensor {name}", problem)
-        if info is None:
-            raise ModelFileError(self._file.path, f"tensor {name}", "missing")
-        return self._taken.setdefault(name, Weight(name, info.format, count * rows, columns))
 
     def table(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file that is not multiplied: a run reads a row a token."""
@@ -112,11 +101,13 @@ class WeightTable:
             raise ModelFileError(self._file.path, f"tensor {name}", "is not all above 0 and finite")
         return values
 
-    def refuse_others(self) -> None:
+    def refuse_others(self, idle: Collection[str] = ()) -> None:
         """UnsupportedModelError where the file has a bias or a norm that nothing asked for, without
-        which other numbers would come."""
+        which other numbers would come; `idle` are names of some that change nothing."""
         for name in self._file.tensors:
-            if name not in self._taken and name.endswith((".bias", "norm.weight")):
+            if name in self._taken or name in idle:
+                continue
+            if name.endswith((".bias", "norm.weight")):
                 raise UnsupportedModelError(self._file.path, "a tensor", name, ["files without it"])
 
     def has(self, name: str) -> bool:

@@ -17,7 +17,8 @@ from llm.gpu.dispatch.lowering_experts import ExpertLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.dispatch.lowering_streams import lower_streams
-from llm.gpu.kernels.variants import pack_params, plane_fields
+from llm.gpu.kernels.addresses import plane_fields
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     Activate,
     AddBias,

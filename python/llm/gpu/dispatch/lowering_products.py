@@ -17,8 +17,9 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
+from llm.gpu.kernels.addresses import plane_fields, words_of
 from llm.gpu.kernels.matrix_tiles import Tile
-from llm.gpu.kernels.variants import pack_params, plane_fields, words_of
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     FLOAT_BYTES,
     Count,

@@ -105,7 +105,8 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, 4u, 256u, false, true, false, 128u, true, true, 1.0, 0.0, 0.0, 1u);",
+    "attend_apart(position, 1u, 4u, 256u, false, true, false, 128u, true, true, "
+    "1.0, 0.0, 0.0, 1u);",
     "attend_together(position, 8u, 2u, 128u, true, false, true, 64u, false, false, "
     "1.5, 50.0, 0.25, 8192u);",
     "join_parts(4u, 256u);",

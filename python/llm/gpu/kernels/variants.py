@@ -5,9 +5,9 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 """
 
 import struct
-from collections.abc import Sequence
 from itertools import product
 
+from llm.gpu.kernels.addresses import ADDRESSES
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.experts import CHOOSING, products_of_experts
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
@@ -32,7 +32,6 @@ PRODUCT: Params = {
     "count_at": "I",
     "threads_per_row": "I",
 }
-ADDRESSES: Params = {"plane_x": "2I", "plane_y": "2I", "plane_z": "2I", "plane_w": "2I"}
 PRODUCT_BY_LANES: Params = {
     **ADDRESSES,
     "x": "2I",
@@ -396,14 +395,3 @@ def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
         else:
             values.append(value)
     return struct.pack(kernel.struct_format, *values)
-
-
-def plane_fields(addresses: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """The fields of ADDRESSES, of four addresses at most."""
-    four = (*addresses, 0, 0, 0)[:4]
-    return {name: words_of(address) for name, address in zip(ADDRESSES, four, strict=True)}
-
-
-def words_of(address: int) -> tuple[int, int]:
-    """A device address as a field of two words, the lower first."""
-    return address & 0xFFFFFFFF, address >> 32

@@ -17,7 +17,7 @@ from llm.gpu.host_logits import HostLogits
 from llm.gpu.host_tables import HostTable, host_tables
 from llm.gpu.operations import PAGE_CELLS, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
-from llm.gpu.program import Batch, Floats, Program, bucket
+from llm.gpu.program import WORD, Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.encoders import ENCODERS
@@ -60,7 +60,6 @@ class ReferenceExecutor(HostLogits):
         for weight in program.weights:
             check_packable(file.path, weight.name, weight.format)
         total = sum(weight.rows * weight.columns for weight in program.weights)
-        pages = -(-program.context // PAGE_CELLS)
         require_ram(
             (total + program.state_words) * WORD + program.cache_bytes,
             f"{file.path} on the reference executor, in float32,",

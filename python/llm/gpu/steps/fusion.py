@@ -77,11 +77,15 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+    _check_scores(attend)
+    return q, k, store, attend
+
+
+def _check_scores(attend: Attend) -> None:
     if attend.ahead or attend.alibi:
         raise NoStepError("rows that see cells after their own, or scores with a bias")
     if attend.sinks is not None:
         raise NoStepError("attention with sinks")
-    return q, k, store, attend
 
 
 def fuse(tape: Tape, scratch: StepScratch, in_ram: Collection[str] = ()) -> list[Step]:
@@ -345,6 +349,7 @@ class _Fusion:
         if isinstance(q, Rotate) and isinstance(attend, Attend) and values is None:
             if attend.q != q.x:
                 raise NoStepError("attention should be of the queries before it")
+            _check_scores(attend)
             self.at += 2
         else:
             q, k, store, attend = attention_at(self.tape, self.at)
