@@ -300,21 +300,6 @@ def test_gated_unit_of_some_columns(bench: KernelBench) -> None:
     assert np.allclose(bench.floats(X, 3, 70), expected, rtol=1e-5, atol=1e-7)
 
 
-def test_soft_cap(bench: KernelBench) -> None:
-    edges = [0.0, 29.0, -29.0, 1e3, -1e3, 3e38, -3e38]
-    x = np.concatenate((40.0 * np.random.default_rng(4).standard_normal(133), edges))
-    x = np.stack((x, x[::-1], x, x)).astype(np.float32)
-    x[1, 5:8] = np.nan, np.inf, -np.inf
-    bench.put("work", X, x)
-    bench.put_state(ROWS=9, OUTPUTS=3)
-    params = {"x": X, "width": x.shape[1], "cap": 30.0}
-    bench.run([("soft_cap", params, thread_groups("soft_cap", x.shape[1], 4))])
-    found = bench.floats(X, 4, x.shape[1])
-    expected = np.where(np.isfinite(x), 30.0 * np.tanh(x.astype(np.float64) / 30.0), x)
-    assert np.allclose(found[:3], expected[:3], rtol=1e-5, atol=1e-6, equal_nan=True)
-    assert np.array_equal(found[3], x[3])
-
-
 @pytest.mark.parametrize("outputs", [[0], [6, 2, 2, 0], list(range(7))])
 def test_select_rows(bench: KernelBench, outputs: list[int]) -> None:
     x = np.random.default_rng(3).standard_normal((7, 641)).astype(np.float32)

@@ -114,6 +114,7 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < GLSL["STEP_NEXT"]
     assert GLSL["STEP_NEXT"] + 2 == GLSL["STEP_NEXT_STRIDE"] == GLSL["STEP_NEXT_END"] - 1
     assert GLSL["STEP_NEXT_END"] < GLSL["STEP_WITH"] < GLSL["STEP_FACTOR"] < packing.STEP_WORDS
+    assert GLSL["STEP_WITH"] < GLSL["STEP_CAP"] < packing.STEP_WORDS
     assert {name: GLSL[name] for name in OWN_WORDS} == OWN_WORDS
     assert packing.STEP_WORDS % 4 == 0  # or a token takes 5 % longer
     assert {name: GLSL[name] for name in NEXT_WORDS} == NEXT_WORDS
@@ -150,7 +151,6 @@ def test_what_cases_name_has_a_number_of_its_own(prefix: str) -> None:
         for prologue in Prologue
         for epilogue in Epilogue
     ]
-    cases.append(a_product(epilogue=Epilogue.BEST, cap=30.0).case(GRID))
     named = set(re.findall(rf"\b{prefix}\w+", " ".join(cases)))
     numbers = {name: number for name, number in GLSL.items() if name.startswith(prefix)}
     assert numbers.keys() == named
@@ -197,10 +197,9 @@ def test_a_product(groups: int) -> None:
 
 
 def test_what_a_gate_is_multiplied_by() -> None:
-    step = a_product(epilogue=Epilogue.GATED_WITH, gated=Tensor(5000, 1, 700, 8000), cap=30.0)
+    step = a_product(epilogue=Epilogue.GATED_WITH, gated=Tensor(5000, 1, 700, 8000))
     words = step.pack(KIND, locate, GRID, 3)
     assert words[GLSL["STEP_WITH"]] == 5000
-    assert float_at(words, GLSL["STEP_FACTOR"]) == 30.0
 
 
 @pytest.mark.parametrize("is_in_ram", [True, False])
@@ -235,8 +234,10 @@ def test_biases() -> None:
 
 
 def test_a_cap_of_logits() -> None:
-    step = a_product(logit_cap=30.0, epilogue=Epilogue.CAPPED)
-    assert float_at(step.pack(KIND, locate, GRID, 3), GLSL["STEP_CAP"]) == 30.0
+    """Beside the factor of the sum before it."""
+    words = a_product(logit_cap=30.0, epilogue=Epilogue.CAPPED).pack(KIND, locate, GRID, 3)
+    assert float_at(words, GLSL["STEP_CAP"]) == 30.0
+    assert float_at(words, GLSL["STEP_SCALE"]) == 16.5
 
 
 def test_what_a_product_has_not() -> None:

@@ -67,7 +67,7 @@ def test_devices_that_have_none(program: Program, changes: dict[str, Any]) -> No
     [
         pytest.param("q8_0", MAX_FAR_BYTES // 34, True, id="as large as a buffer may be"),
         pytest.param("q8_0", MAX_FAR_BYTES // 34 + 1, False, id="too large for a buffer"),
-        pytest.param("iq2_xxs", 8, False, id="a format that no kernel reads"),
+        pytest.param("q2_0", 8, False, id="a format that no kernel reads"),
     ],
 )
 def test_tables_that_fit(program: Program, name: str, rows: int, fits: bool) -> None:

@@ -126,7 +126,7 @@ STEP_CASES = (
     ),
     *(
         "choose_experts(false, true); const Share share_0 = next_share(0u, 1u, true); "
-        "const float scale = normed_input(640u, INPUT_NORM); Best best = NO_BEST; "
+        "const float scale = normed_input(640u, INPUT_NORM, true, false); Best best = NO_BEST; "
         f"multiply_{name}(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, "
         "uvec2(0u, 96u), best); take_experts(); "
         "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "

@@ -334,13 +334,6 @@ def test_norms_and_scales_of_inputs() -> None:
         assert f"INPUT_{flags});" in step.case(GRID)
 
 
-def test_a_soft_cap() -> None:
-    step = a_product([4096], 512, (Q4_K,), Epilogue.BEST)
-    step.cap = 30.0
-    assert "OUTPUT_CAPPED_BEST, 0u" in step.case(GRID)
-    assert "leave_best(best);" in step.case(GRID)
-
-
 @pytest.mark.parametrize("is_in_ram", [True, False])
 def test_the_case_of_a_norm_of_parts(is_in_ram: bool) -> None:
     weight, x = Weight("norm", FORMATS[0], 1, 256), Tensor(0, 1, 1024)
