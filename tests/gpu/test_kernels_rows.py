@@ -208,7 +208,7 @@ def test_layer_norm(bench: KernelBench, width: int, has_bias: bool, in_place: bo
     assert (found[6] == (x[6] if in_place else UNTOUCHED)).all()
 
 
-@pytest.mark.parametrize("activation", Activation)
+@pytest.mark.parametrize("activation", [it for it in Activation if it is not Activation.CLAMPED])
 def test_activate(bench: KernelBench, activation: Activation) -> None:
     x = (4.0 * np.random.default_rng(6).standard_normal((4, 99))).astype(np.float32)
     bench.put("work", X, x)

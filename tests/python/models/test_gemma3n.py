@@ -29,11 +29,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gemma3n(tmp_path_factory.mktemp("models") / "tiny.gguf")
 
 
-def test_every_position(path: Path) -> None:
+def test_a_cap_that_matters(path: Path) -> None:
+    """Of the other case that is compared with llama.cpp the logits are too small for it."""
     model = load(path)
     model.forward(TOKENS, 0, range(len(TOKENS)))
     result = divergence(*distributions(path, TOKENS), model.logits())
-    assert result.mean < 5e-5  # seen: 2.3e-5, of llama.cpp's own roundings; see docs/lab_notes.md
+    assert result.mean < 1e-5  # seen: 6.4e-6, and 2.3 without the cap
     assert result.same_top == 1.0
 
 

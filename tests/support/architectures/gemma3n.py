@@ -6,6 +6,7 @@ by heart, as it does the number of streams.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,4 +118,9 @@ def _shapes() -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-CASES: dict[str, Callable[[Path], Path]] = {"layers that share keys and values": write_gemma3n}
+# Small errors grow from layer to layer, so logits are kept closer together.
+FLAT = {"output_norm.weight": np.full(WIDTH, 0.25)}
+
+CASES: dict[str, Callable[[Path], Path]] = {
+    "layers that share keys and values": partial(write_gemma3n, replaced=FLAT)
+}
