@@ -16,8 +16,9 @@ layout(push_constant, std430) uniform Params {
 	uint up;
 	uint y;
 	uint width; // values in a row
+	uint up_stride; // floats from row to row
 	uint activation;
-	uint pad[3];
+	uint pad[2];
 }
 params;
 
@@ -28,5 +29,6 @@ void main() {
 		return;
 	}
 	const uint at = row * params.width + i;
-	work[params.y + at] = gated(work[params.gate + at], work[params.up + at], params.activation);
+	const float up = work[params.up + row * params.up_stride + i];
+	work[params.y + at] = gated(work[params.gate + at], up, params.activation);
 }

@@ -1,9 +1,10 @@
-// y[r, i] = residual[r, i] + x[r, i] * weight[i] / sqrt(mean over i of x[r, i]^2 + eps)
+// y[r, p, i] = scale * (residual[r, p, i] + x[r, p, i] * weight[i] / sqrt(mean over i of x[r, p, i]^2 + eps))
 //
-// One group for each row r. The residual may be absent (NONE) or be y itself.
+// One group for each part p of a row r; mostly a row is one part. The weight may be absent (NONE), and so
+// may the residual, or that be y itself.
 //
 // Defines    GROUP_SIZE
-// Dispatch   (rows, 1, 1)
+// Dispatch   (rows, parts, 1)
 
 #include "bindings.glslh"
 #include "state.glslh"
@@ -13,14 +14,16 @@
 layout(local_size_x = GROUP_SIZE) in;
 
 layout(push_constant, std430) uniform Params {
-	uvec4 planes; // .x: the float32 weight, in words
-	uint width; // C, values in a row
+	uint norm; // float32 weight, in words, or NONE
+	uint width; // values in a part
+	uint stride; // C, values in a row
 	uint x; // offsets in floats
 	uint y;
 	uint residual; // or NONE
 	float eps;
+	float scale;
 	uint count_at; // word of the state that holds the number of rows
-	uint pad[2];
+	uint pad[3];
 }
 params;
 
@@ -30,7 +33,7 @@ void main() {
 		return; // the whole group
 	}
 	const uint lane = gl_LocalInvocationID.x;
-	const uint first = row * params.width;
+	const uint first = row * params.stride + gl_WorkGroupID.y * params.width;
 
 	float squares = 0.0;
 	for (uint i = lane; i < params.width; i += GROUP_SIZE) {
@@ -41,10 +44,11 @@ void main() {
 	const float scale = 1.0 / sqrt(mean_square + params.eps);
 
 	for (uint i = lane; i < params.width; i += GROUP_SIZE) {
-		float value = work[params.x + first + i] * scale * uintBitsToFloat(weights[params.planes.x + i]);
+		const float weight = params.norm == NONE ? 1.0 : uintBitsToFloat(weights[params.norm + i]);
+		float value = work[params.x + first + i] * scale * weight;
 		if (params.residual != NONE) {
 			value += work[params.residual + first + i];
 		}
-		work[params.y + first + i] = value;
+		work[params.y + first + i] = params.scale * value;
 	}
 }

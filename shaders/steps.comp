@@ -12,9 +12,8 @@
 //
 // Defines    GROUP_SIZE     16 subgroups
 //            SUBGROUP_SIZE  threads; the driver must not choose another
-//            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it
-//            GROUP_HEADS    query heads of a key/value head
-//            TOGETHER       of these, how many a group attends for where cells are many
+//            HEAD_SIZE      of the largest heads: powers of two, 8 * SUBGROUP_SIZE at most or a multiple of it
+//            TOGETHER       of the query heads of a key/value head, how many a group attends for at most
 //            LANE_CELLS     cells of a tile that a lane loads, at most
 //            PAGES          of the longest sequence, or more
 //            INPUT_SIZE     values of the longest input
@@ -58,7 +57,9 @@ layout(push_constant, std430) uniform Params {
 	uint list;
 	uint places; // with tags: the first float, and how many
 	uint n_places;
-	uint pad[1];
+	uint part_places; // the same, of parts of cells
+	uint n_part_places;
+	uint pad[3];
 }
 params;
 
@@ -89,11 +90,16 @@ void run_step() {
 	}
 }
 
+void clear_floats(const uint first, const uint count) {
+	for (uint i = gl_GlobalInvocationID.x; i < count; i += GROUP_SIZE * gl_NumWorkGroups.x) {
+		work[first + i] = 0.0;
+	}
+}
+
 // All groups but those that give up go on, with all tags at 0.
 bool clear_places() {
-	for (uint i = gl_GlobalInvocationID.x; i < params.n_places; i += GROUP_SIZE * gl_NumWorkGroups.x) {
-		work[params.places + i] = 0.0;
-	}
+	clear_floats(params.places, params.n_places);
+	clear_floats(params.part_places, params.n_part_places);
 	arrive();
 	return all_arrived(params.spins);
 }

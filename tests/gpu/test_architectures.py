@@ -23,6 +23,7 @@ WITH_STEPS = (
     "gemma",
     "gemma2",
     "gemma3",
+    "gemma4",
     "glm4",
     "granite",
     "granitemoe",

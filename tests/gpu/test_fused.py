@@ -12,7 +12,7 @@ from support.random_model import VOCABULARY
 from support.rounded_inputs import round_inputs
 from support.tiny_gemma import LAYERS, MIXED, WIDTH, write_tiny_gemma
 from support.tiny_llama import write_tiny_llama
-from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, TYPICAL, error
+from support.tiny_models import SHARP, STEP_MODELS, TOLERANCE, TYPICAL, error
 
 from llm.errors import DeviceError, NumericError
 from llm.generate.model import Model, load_model
@@ -71,7 +71,7 @@ def logits_of(model: Model, position: int) -> np.ndarray:
     return model.logits().copy()
 
 
-@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+@pytest.mark.parametrize("write", STEP_MODELS.values(), ids=STEP_MODELS)
 def test_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
 ) -> None:

@@ -37,12 +37,14 @@ def test_rms_norm(bench: KernelBench, width: int, rows: int, residual: str) -> N
     bench.put("weights", NORM, weight)
     bench.put_state(ROWS=0, OUTPUTS=rows)
     params = {
-        "planes": (NORM, 0, 0, 0),
+        "norm": NORM,
         "width": width,
+        "stride": width,
         "x": X,
         "y": Y,
         "residual": state.NONE if residual == "none" else at,
         "eps": EPS,
+        "scale": 1.0,
         "count_at": state.OUTPUTS,
     }
     bench.run([("rms_norm", params, (rows + 3, 1, 1))])
@@ -52,6 +54,35 @@ def test_rms_norm(bench: KernelBench, width: int, rows: int, residual: str) -> N
     assert (found[rows] == UNTOUCHED).all()
 
 
+@pytest.mark.parametrize("has_weight", [True, False])
+def test_rms_norm_of_parts(bench: KernelBench, has_weight: bool) -> None:
+    source = np.random.default_rng(5)
+    rows, parts, width, scale = 3, 5, 33, 0.375
+    x = source.standard_normal((rows, parts, width)).astype(np.float32)
+    added = source.standard_normal((rows + 1, parts, width)).astype(np.float32)
+    weight = source.uniform(-2.0, 2.0, width).astype(np.float32)
+    bench.put("work", X, x)
+    bench.put("work", Y, added)
+    bench.put("weights", NORM, weight)
+    bench.put_state(ROWS=rows)
+    params = {
+        "norm": NORM if has_weight else state.NONE,
+        "width": width,
+        "stride": parts * width,
+        "x": X,
+        "y": Y,
+        "residual": Y,
+        "eps": EPS,
+        "scale": scale,
+        "count_at": state.ROWS,
+    }
+    bench.run([("rms_norm", params, (rows + 1, parts, 1))])
+    found = bench.floats(Y, rows + 1, parts * width).reshape(added.shape)
+    expected = scale * (added[:rows] + normalised(x, weight if has_weight else np.ones(width)))
+    assert np.allclose(found[:rows], expected, rtol=2e-6, atol=2e-6)
+    assert (found[rows] == added[rows]).all()
+
+
 def test_rms_norm_in_place(bench: KernelBench) -> None:
     x = np.random.default_rng(1).standard_normal((7, 640)).astype(np.float32)
     bench.put("work", X, x)
@@ -59,10 +90,12 @@ def test_rms_norm_in_place(bench: KernelBench) -> None:
     bench.put_state(ROWS=7)
     offsets = {"x": X, "y": X, "residual": state.NONE}
     params = {
-        "planes": (NORM, 0, 0, 0),
+        "norm": NORM,
         "width": 640,
+        "stride": 640,
         **offsets,
         "eps": EPS,
+        "scale": 1.0,
         "count_at": state.ROWS,
     }
     bench.run([("rms_norm", params, (7, 1, 1))])
@@ -175,7 +208,7 @@ def test_layer_norm(bench: KernelBench, width: int, has_bias: bool, in_place: bo
     assert (found[6] == (x[6] if in_place else UNTOUCHED)).all()
 
 
-@pytest.mark.parametrize("activation", Activation)
+@pytest.mark.parametrize("activation", [it for it in Activation if it is not Activation.CLAMPED])
 def test_activate(bench: KernelBench, activation: Activation) -> None:
     x = (4.0 * np.random.default_rng(6).standard_normal((4, 99))).astype(np.float32)
     bench.put("work", X, x)
@@ -233,7 +266,8 @@ def test_gated_unit(bench: KernelBench, activation: Activation) -> None:
     bench.put("work", RESIDUAL, up)
     bench.put("work", Y, np.full((4, width), UNTOUCHED))
     bench.put_state(ROWS=3)
-    params = {"gate": X, "up": RESIDUAL, "y": Y, "width": width, "activation": int(activation)}
+    params = {"gate": X, "up": RESIDUAL, "y": Y, "width": width, "up_stride": width}
+    params["activation"] = int(activation)
     bench.run([("gated_unit", params, thread_groups("gated_unit", width, 4))])
     found = bench.floats(Y, 4, width)
     wide = np.stack((gate, gate[::-1], gate)).astype(np.float64)
@@ -250,6 +284,20 @@ def test_gated_unit(bench: KernelBench, activation: Activation) -> None:
     least = 2e-6 if activation is Activation.CLAMPED else 2e-7
     assert np.allclose(found[:3], expected, rtol=1e-6, atol=least)
     assert (found[3] == UNTOUCHED).all()
+
+
+def test_gated_unit_of_some_columns(bench: KernelBench) -> None:
+    source = np.random.default_rng(2)
+    gate = source.standard_normal((3, 70)).astype(np.float32)
+    wide = source.uniform(-1.0, 1.0, (3, 300)).astype(np.float32)
+    bench.put("work", X, gate)
+    bench.put("work", RESIDUAL, wide)
+    bench.put_state(ROWS=3)
+    params = {"gate": X, "up": RESIDUAL + 140, "y": X, "width": 70, "up_stride": 300}
+    params["activation"] = int(Activation.SILU)
+    bench.run([("gated_unit", params, thread_groups("gated_unit", 70, 3))])
+    expected = gate / (1.0 + np.exp(-gate)) * wide[:, 140:210]
+    assert np.allclose(bench.floats(X, 3, 70), expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("outputs", [[0], [6, 2, 2, 0], list(range(7))])

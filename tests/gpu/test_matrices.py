@@ -219,6 +219,14 @@ def test_another_interface_has_no_extensions(
     assert device.extensions == frozenset()
 
 
+def test_memory_of_the_device(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Software drivers have that of the machine; nobody says it on another interface."""
+    assert 1 << 28 < device.memory < 1 << 50
+    monkeypatch.delattr(device, "memory")
+    monkeypatch.setattr(rendering_device, "RenderingServer", OtherInterface)
+    assert device.memory == 0
+
+
 class OtherInterface:
     @staticmethod
     def get_current_rendering_driver_name() -> str:
@@ -251,6 +259,7 @@ def test_a_loader_that_does_not_know_the_function(device: RenderingDevice) -> No
 def test_without_a_loader(device: RenderingDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vulkan, "LOADERS", ("libnowhere.so.1",))
     assert vulkan.device_extensions(0, 0) == frozenset()
+    assert vulkan.device_memory(0, 0) == 0
 
 
 @pytest.mark.parametrize("few", [(), FEW_TILES], ids=["other lanes", "known lanes"])

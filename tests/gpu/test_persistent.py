@@ -14,7 +14,7 @@ from support.default_model import DEFAULT_MODEL
 from support.loading import finish
 from support.rounded_inputs import round_inputs
 from support.tiny_gemma import VOCABULARY, WIDTH, write_tiny_gemma
-from support.tiny_models import SHARP, TINY_MODELS, TOLERANCE, error
+from support.tiny_models import SHARP, STEP_MODELS, TOLERANCE, error
 
 from llm.errors import DeviceError, DeviceMemoryError, NumericError
 from llm.generate.model import Model, load_model
@@ -84,7 +84,7 @@ def test_the_very_first_token(model: Model, reference: Model) -> None:
     assert error(model.logits(), reference.logits()) < TOLERANCE
 
 
-@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+@pytest.mark.parametrize("write", STEP_MODELS.values(), ids=STEP_MODELS)
 def test_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path]
 ) -> None:
@@ -212,7 +212,7 @@ def test_gemma3_270m_says_what_it_should() -> None:
 def test_an_architecture_without_steps_leaves_dispatches(
     path: Path, reference: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fuse(_tape: Tape, _scratch: StepScratch) -> list[Step]:
+    def fuse(_tape: Tape, _scratch: StepScratch, _in_ram: set[str]) -> list[Step]:
         raise NoStepError("of this test")
 
     monkeypatch.setattr(step_sizes, "fuse", fuse)

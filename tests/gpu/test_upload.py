@@ -40,8 +40,11 @@ class Upload:
                 weights.append(weight)
                 self.data[weight.name] = random_blocks(name, blocks, seed)
         constant = Weight("constant", FORMATS[0], *CONSTANT.shape)
-        self.layout: Layout = place([constant, *weights], SHARD_WORDS)
-        self.program: Any = SimpleNamespace(weights=weights, constants={"constant": CONSTANT})
+        near, far = weights[:-1], weights[-1:]  # the last one in a buffer of its own
+        self.layout: Layout = place([constant, *near], SHARD_WORDS, far)
+        self.program: Any = SimpleNamespace(
+            weights=near, far_tables=far, constants={"constant": CONSTANT}
+        )
         self.file: Any = SimpleNamespace(rows=self.rows, rows_at_once=self.rows_at_once)
         self.shards = [device.buffer(4 * words, "a shard") for words in self.layout.shard_words]
 
@@ -86,7 +89,7 @@ def test_every_weight_arrives(
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
 
-    for weight in made.program.weights:
+    for weight in (*made.program.weights, *made.program.far_tables):
         placement = made.layout.placements[weight.name]
         planes = pack(made.data[weight.name], weight.format, weight.rows)
         used_of_parts = [-(-weight.rows * part.size // 4) for part in PLANES[weight.format.name]]

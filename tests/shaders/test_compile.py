@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.kernel_samples import samples
-from support.tiny_models import TINY_MODELS
+from support.tiny_models import STEP_MODELS
 
 from llm.files.gguf import GgufFile
 from llm.gpu.kernels.shader_source import expand, expand_kernel
@@ -41,7 +41,7 @@ def test_compile(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("grid", [Grid(1, 8), Grid(132, 32)], ids=str)
-@pytest.mark.parametrize("write", TINY_MODELS.values(), ids=TINY_MODELS)
+@pytest.mark.parametrize("write", STEP_MODELS.values(), ids=STEP_MODELS)
 def test_cases_of_models(tmp_path: Path, write: Callable[[Path], Path], grid: Grid) -> None:
     file = GgufFile.open(str(write(tmp_path / "tiny.gguf")))
     tape = make_program(file, Limits(96, 8, 1)).record(1, 1)

@@ -82,6 +82,7 @@ NEXT_WORDS = {
     "STEP_NEXT_STRIDE": steps.NEXT_STRIDE,
     "STEP_NEXT_END": steps.NEXT_END,
 }
+OWN_WORDS = {"STEP_WITH": steps.WITH, "STEP_FACTOR": steps.FACTOR}
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
 ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
 OUTPUT_WORDS = {
@@ -96,7 +97,7 @@ SEGMENT_WORDS = ("HEIGHT", "OUT", "PASSES", "BEFORE", "PLANES", "WORDS")
 
 def test_every_named_word_is_tested() -> None:
     words = (*PRODUCT_WORDS, *ATTENTION_WORDS, *PICK_WORDS, *TAG_WORDS, *AHEAD_WORDS, *NEXT_WORDS)
-    words += tuple(OUTPUT_WORDS)
+    words += (*OUTPUT_WORDS, *OWN_WORDS)
     tested = {*words, *ADDRESSES, *FLOATS, *REGIONS, "STEP_WORDS"}
     assert {name for name in GLSL if name.startswith("STEP_")} == tested
     segment = {f"SEGMENT_{name}" for name in SEGMENT_WORDS}
@@ -112,7 +113,9 @@ def test_sizes_and_numbers() -> None:
     assert GLSL["STEP_EMBEDDING"] + 8 <= GLSL["STEP_STAYS"] < GLSL["STEP_TAGS"]
     assert GLSL["STEP_TAGS"] < GLSL["STEP_COPIES"] < GLSL["STEP_NEXT"]
     assert GLSL["STEP_NEXT"] + 2 == GLSL["STEP_NEXT_STRIDE"] == GLSL["STEP_NEXT_END"] - 1
-    assert GLSL["STEP_NEXT_END"] < packing.STEP_WORDS
+    assert GLSL["STEP_NEXT_END"] < GLSL["STEP_WITH"] < GLSL["STEP_FACTOR"] < packing.STEP_WORDS
+    assert GLSL["STEP_WITH"] < GLSL["STEP_CAP"] < packing.STEP_WORDS
+    assert {name: GLSL[name] for name in OWN_WORDS} == OWN_WORDS
     assert packing.STEP_WORDS % 4 == 0  # or a token takes 5 % longer
     assert {name: GLSL[name] for name in NEXT_WORDS} == NEXT_WORDS
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
@@ -193,6 +196,26 @@ def test_a_product(groups: int) -> None:
     assert planes_at(words[GLSL["STEP_EMBEDDING"] :]) == locate(EMBEDDING)
 
 
+def test_what_a_gate_is_multiplied_by() -> None:
+    step = a_product(epilogue=Epilogue.GATED_WITH, gated=Tensor(5000, 1, 700, 8000))
+    words = step.pack(KIND, locate, GRID, 3)
+    assert words[GLSL["STEP_WITH"]] == 5000
+
+
+@pytest.mark.parametrize("is_in_ram", [True, False])
+def test_a_norm_of_parts(is_in_ram: bool) -> None:
+    """The factor is also that of the row; a row from RAM is scaled already."""
+    x, y = Tensor(3000, 1, 1024), Tensor(3600, 1, 1024)
+    step = steps.NormParts(x, y, NORM, 1e-6, 4, EMBEDDING, 16.0, 0.5, is_in_ram)
+    words = step.pack(KIND, locate, GRID, 3)
+    assert [words[GLSL[name]] for name in ("STEP_KIND", "STEP_X", "STEP_Y")] == [KIND, 3000, 3600]
+    assert float_at(words, GLSL["STEP_SCALE"]) == (0.5 if is_in_ram else 8.0)
+    assert float_at(words, GLSL["STEP_FACTOR"]) == 0.5
+    assert float_at(words, GLSL["STEP_EPS"]) == np.float32(1e-6)
+    assert address_at(words, GLSL["STEP_NORM"]) == locate(NORM)[0]
+    assert planes_at(words[GLSL["STEP_EMBEDDING"] :]) == locate(EMBEDDING)
+
+
 def planes_at(words: np.ndarray) -> list[int]:
     found = [address_at(words, 2 * plane) for plane in range(4)]
     assert found[3] == 0
@@ -211,8 +234,10 @@ def test_biases() -> None:
 
 
 def test_a_cap_of_logits() -> None:
-    step = a_product(logit_cap=30.0, epilogue=Epilogue.CAPPED)
-    assert float_at(step.pack(KIND, locate, GRID, 3), GLSL["STEP_CAP"]) == 30.0
+    """Beside the factor of the sum before it."""
+    words = a_product(logit_cap=30.0, epilogue=Epilogue.CAPPED).pack(KIND, locate, GRID, 3)
+    assert float_at(words, GLSL["STEP_CAP"]) == 30.0
+    assert float_at(words, GLSL["STEP_SCALE"]) == 16.5
 
 
 def test_what_a_product_has_not() -> None:

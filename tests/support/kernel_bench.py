@@ -14,8 +14,9 @@ from llm.gpu import state
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.dispatches import Dispatch
 from llm.gpu.dispatch.launches import Groups
+from llm.gpu.kernels.addresses import words_of
 from llm.gpu.kernels.shader_source import expand
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.variants import pack_params
 
 WORDS = {"weights": 1 << 20, "work": 1 << 21, "cache": 1 << 20, "state": state.STATE_WORDS}
 BINDINGS = ("weights", "weights", "work", "work", "work", "cache", "cache", "state")

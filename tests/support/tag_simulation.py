@@ -9,9 +9,11 @@ from llm.gpu.steps import steps as layout
 from llm.gpu.steps import tags
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Words
-from llm.gpu.steps.steps import LOGITS, Epilogue, Product, Prologue, Step
+from llm.gpu.steps.steps import LOGITS, Epilogue, NormParts, Product, Prologue, Step
 
 GROUPS = 3
+LAYER_INPUTS = (0, 0)  # where: they lie first in a tape
+NO_TAG = 16  # in place of a field: what is behind a barrier has none
 
 Where = tuple[int, int]  # offset and floats: other numbers of parts lie otherwise at one offset
 
@@ -41,6 +43,7 @@ class Access:
     at: Where
     field: int
     is_awaited: bool = True
+    is_whole: bool = False  # any group reads all of it
 
 
 def at_start(tensor: Tensor) -> Where:
@@ -52,15 +55,27 @@ def parts_at(attention: Attention) -> Where:
     return left.offset, left.width
 
 
-def reads_of(step: Step) -> list[Access]:
+def cells_at(attention: Attention) -> Where:
+    """The token's cell, far from all activations."""
+    return -1 - attention.cache.keys, 0
+
+
+def reads_of(step: Step, *, is_copied: bool) -> list[Access]:
     """As the kernel does it; what a group only reads of itself counts where it adds to it."""
     if isinstance(step, Attention):
-        return [Access(at_start(tensor), tags.TAG_X) for tensor in (step.q, step.k, step.v)]
+        tensors = [tensor for tensor in (step.q, step.k, step.v) if tensor is not None]
+        found = [Access(at_start(tensor), tags.TAG_X) for tensor in tensors]
+        return found if step.k else [*found, Access(cells_at(step), NO_TAG, is_whole=True)]
+    if isinstance(step, NormParts):
+        return [Access(at_start(step.x), tags.TAG_X)]
     if isinstance(step, Join):
         return [Access(parts_at(step.of), tags.TAG_X)]
     assert isinstance(step, Product)
     found = []
-    if step.prologue in (Prologue.PLAIN, Prologue.NORM, Prologue.GATED):
+    if step.gated is not None:
+        found.append(Access(LAYER_INPUTS, NO_TAG, is_whole=True))
+    has_x = step.prologue in (Prologue.PLAIN, Prologue.GATED)
+    if has_x or (step.prologue is Prologue.NORM and not is_copied):
         assert step.x is not None
         found.append(Access(at_start(step.x), tags.TAG_X))
     if step.prologue in (Prologue.ADD_NORM, Prologue.GATED):
@@ -75,7 +90,10 @@ def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
     """Logits have no tags; a barrier is behind them."""
     if isinstance(step, Attention):
         at = parts_at(step) if step.has_parts else at_start(step.y)
-        return [Access(at, tags.TAG_OUT)]
+        cells = [] if step.k is None else [Access(cells_at(step), NO_TAG)]
+        return [Access(at, tags.TAG_OUT), *cells]
+    if isinstance(step, NormParts):
+        return [Access(at_start(step.y), NO_TAG)]
     if isinstance(step, Join):
         return [Access(at_start(step.of.y), tags.TAG_OUT)]
     assert isinstance(step, Product)
@@ -93,7 +111,7 @@ def writes_of(step: Step, *, is_copied: bool) -> list[Access]:
 def heads_of(own: int, step: Step) -> Sequence[int] | None:
     """Two groups take part in an attention, two in joining its parts: those whose head is theirs.
     None: all do, for all."""
-    if isinstance(step, Product):
+    if isinstance(step, Product | NormParts):
         return None
     first = 1 if isinstance(step, Join) else 0
     return [part for part in range(GROUPS) if part % 2 + first == own]
@@ -109,10 +127,10 @@ def a_group(
     for token in range(n_tokens):
         for step, step_words in zip(steps, words, strict=True):
             of_attention = heads_of(own, step)
-            for read in reads_of(step):
+            for read in reads_of(step, is_copied=copied):
                 parts = [own] if not read.is_awaited else range(GROUPS)
                 place = places[read.at]
-                for part in parts if of_attention is None else of_attention:
+                for part in parts if of_attention is None or read.is_whole else of_attention:
                     is_used, tag = field_of(step_words, read.field, token)
                     while read.is_awaited and is_used and place.tag[part] != tag:
                         yield "waits"

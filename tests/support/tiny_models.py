@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
+from support.architectures.gemma4 import DENSE, write_gemma4
 from support.tiny_gemma import MIXED, write_tiny_gemma
 from support.tiny_llama import MIXED as LLAMA_MIXED
 from support.tiny_llama import write_tiny_k_quant_llama, write_tiny_llama
@@ -51,6 +52,19 @@ GRIDS = {
     "ffn_down": Type.IQ1_M,
 }
 
+GEMMA4_MIXED = {
+    "token_embd": Type.Q8_0,
+    "per_layer_token_embd": Type.Q5_0,
+    "per_layer_model_proj": Type.F16,
+    "attn_q": Type.Q5_0,
+    "attn_k": Type.Q8_0,
+    "attn_v": Type.F16,
+    "ffn_gate": Type.Q8_0,
+    "ffn_up": Type.Q8_0,
+    "ffn_down": Type.Q5_0,
+    "inp_gate": Type.Q8_0,
+}
+
 TINY_MODELS: dict[str, Callable[[Path], Path]] = {
     "gemma, gate and up in formats of their own": write_tiny_gemma,
     "gemma, gate and up in one format": partial(
@@ -74,6 +88,13 @@ TINY_MODELS: dict[str, Callable[[Path], Path]] = {
         write_tiny_llama, width=512, feed_forward=768, formats=LARGE_BLOCKS
     ),
     "llama, grids": partial(write_tiny_llama, width=512, feed_forward=768, formats=GRIDS),
+}
+
+# What runs as steps, but not as columns.
+STEP_MODELS: dict[str, Callable[[Path], Path]] = {
+    **TINY_MODELS,
+    "gemma 4, per-layer embeddings": partial(write_gemma4, formats=GEMMA4_MIXED),
+    "gemma 4, values made of keys": partial(write_gemma4, sizes=DENSE),
 }
 
 

@@ -29,6 +29,7 @@ _SCALES = {
     "q8_0": {0: 0.0004},
     "q5_0": {0: 0.003},
 }
+_FLOATS = {"f32": struct.pack("<f", 1.0), "f16": struct.pack("<e", 0.02)}  # each all alike
 
 
 def ensure(path: Path, shape: Shape) -> None:
@@ -65,6 +66,7 @@ def write(file: BinaryIO, shape: Shape) -> None:
         offset += _padded(_size(sizes, format_name))
     file.write(bytes(-file.tell() % ALIGNMENT))
     chunks = {name: _random_blocks(name) for name in _SCALES}
+    chunks |= {name: value * CHUNK_BLOCKS for name, value in _FLOATS.items()}
     chunks["f32"] = _random_floats()
     ones = struct.pack("<f", 1.0) * max(shape.width, shape.head_size)
     for _, sizes, format_name in tensors:
@@ -80,29 +82,14 @@ def _pairs(shape: Shape) -> Iterator[tuple[str, int, bytes]]:
     architecture = shape.architecture
     yield "general.architecture", STRING, _text(architecture)
     yield "general.name", STRING, _text(shape.name)
-    counts = {
-        "context_length": shape.context,
-        "embedding_length": shape.width,
-        "block_count": shape.layers,
-        "feed_forward_length": shape.feed_forward,
-        "attention.head_count": shape.heads,
-        "attention.head_count_kv": shape.kv_heads,
-        "attention.key_length": shape.head_size,
-        "attention.value_length": shape.head_size,
-        "vocab_size": shape.vocabulary,
-    }
-    if shape.experts:
-        counts["expert_count"] = shape.experts
-        counts["expert_used_count"] = shape.used_experts
-        counts["expert_feed_forward_length"] = shape.feed_forward
-    if architecture == "gemma3":
-        counts["attention.sliding_window"] = 512
-    else:
-        counts["rope.dimension_count"] = shape.head_size
-    for key, count in counts.items():
-        yield f"{architecture}.{key}", U32, struct.pack("<I", count)
-    yield f"{architecture}.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-6)
-    yield f"{architecture}.rope.freq_base", F32, struct.pack("<f", shape.rope_base)
+    for key, value in shape.metadata().items():
+        if isinstance(value, list):
+            kind, code = (BOOL, "?") if isinstance(value[0], bool) else (U32, "I")
+            data = struct.pack(f"<IQ{len(value)}{code}", kind, len(value), *value)
+            yield f"{architecture}.{key}", ARRAY, data
+        else:
+            kind, code = (F32, "f") if isinstance(value, float) else (U32, "I")
+            yield f"{architecture}.{key}", kind, struct.pack(f"<{code}", value)
     yield from _vocabulary(shape.vocabulary)
 
 

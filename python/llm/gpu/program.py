@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from llm.errors import NumericError
 from llm.gpu.adjustments import FORBIDDEN, Adjustments
-from llm.gpu.operations import Weight
+from llm.gpu.operations import PAGE_CELLS, Weight
 from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import Draw, Sampler
 from llm.gpu.tape import Tape
@@ -18,6 +18,7 @@ ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; t
 LANE_BUCKETS = (1, 2, 4, *ROW_BUCKETS[1:])  # where a product has lanes: see device/lanes.py
 ROWS_APART = 32  # of a run for several sequences
 MAX_SEQUENCES = 64
+WORD = 4  # bytes
 FRAME_SECONDS = 0.016  # of a game, at 60 frames a second
 
 Floats = NDArray[np.float32]
@@ -36,6 +37,19 @@ class Program:
     max_rows: int  # most tokens a run
     max_outputs: int  # most rows of logits a run
     record: Callable[[int, int], Tape]  # (rows, outputs) -> tape
+    tables: tuple[Weight, ...] = ()  # of the file, too, not multiplied: see llm.gpu.host_tables
+    tables_in_ram: bool = True
+
+    @property
+    def far_tables(self) -> tuple[Weight, ...]:
+        """Those on the device: they lie in buffers of their own."""
+        return () if self.tables_in_ram else self.tables
+
+    @property
+    def cache_bytes(self) -> int:
+        """Of one whole sequence."""
+        return -(-self.context // PAGE_CELLS) * self.page_words * WORD
+
     state_words: int = 0  # 4-byte words of the recurrent state of a sequence, of all layers
 
     @property

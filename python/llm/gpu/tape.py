@@ -18,6 +18,7 @@ from llm.gpu.operations import (
     CacheSlab,
     CacheStore,
     Choice,
+    Combine,
     Convolve,
     Count,
     DeltaRule,
@@ -31,8 +32,10 @@ from llm.gpu.operations import (
     L2Norm,
     LayerNorm,
     MatMul,
+    MixStreams,
     Operation,
     Pairing,
+    Rescale,
     RMSNorm,
     Rotate,
     Route,
@@ -40,6 +43,7 @@ from llm.gpu.operations import (
     Scoring,
     SelectRows,
     SliceHeads,
+    Sparsify,
     StateSlab,
     Temperature,
     Tensor,
@@ -74,19 +78,24 @@ class Tape:
 
     def rms_norm(
         self,
-        weight: Weight,
+        weight: Weight | None,
         x: Tensor,
         y: Tensor,
         eps: float,
         *,
         residual: Tensor | None = None,
         count: Count = Count.ROWS,
+        parts: int = 1,
+        scale: float = 1.0,
     ) -> None:
-        _same("rms_norm width", weight.columns, x.width)
+        if x.width % parts:
+            raise ValueError(f"rms_norm: {parts} parts of a width of {x.width}")
+        if weight is not None:
+            _same("rms_norm width", weight.columns * parts, x.width)
         _same("rms_norm output width", x.width, y.width)
         if residual is not None:
             _same("rms_norm residual width", residual.width, y.width)
-        self.operations.append(RMSNorm(weight, x, y, residual, eps, count))
+        self.operations.append(RMSNorm(weight, x, y, residual, eps, count, parts, scale))
 
     def layer_norm(
         self,
@@ -300,6 +309,39 @@ class Tape:
         _same("gated_add width", x.width, y.width)
         _same("gated_add residual width", residual.width, y.width)
         self.operations.append(GatedAdd(x, gate, y, residual))
+
+    def combine(
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        other: Tensor | None = None,
+        weight: Weight | None = None,
+        factor: float = 1.0,
+        scale: float = 1.0,
+    ) -> None:
+        _same("combine output width", x.width, y.width)
+        if other is not None:
+            _same("combine width", x.width, other.width)
+        if weight is not None:
+            _same("combine weight", x.width, weight.columns)
+        self.operations.append(Combine(x, other, weight, y, factor, scale))
+
+    def rescale(self, x: Tensor, like: Tensor, y: Tensor) -> None:
+        _same("rescale width", x.width, like.width)
+        _same("rescale output width", x.width, y.width)
+        self.operations.append(Rescale(x, like, y))
+
+    def mix_streams(
+        self, weight: Weight, router: Tensor, x: Tensor, z: Tensor, y: Tensor, bias: float = 0.0
+    ) -> None:
+        _same("mix_streams columns", weight.columns, router.width)
+        _same("mix_streams output width", x.width, y.width)
+        _same("mix_streams width", x.width * weight.rows, z.width * router.width**2)
+        self.operations.append(MixStreams(weight, router, x, z, y, bias))
+
+    def sparsify(self, x: Tensor, factor: float) -> None:
+        self.operations.append(Sparsify(x, factor))
 
     def select_rows(self, x: Tensor, y: Tensor) -> None:
         _same("select_rows width", x.width, y.width)

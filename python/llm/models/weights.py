@@ -1,11 +1,12 @@
 """Looks up the tensors that an architecture needs, and checks their shapes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
+from gguf import GGMLQuantizationType, quants
 
 from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.formats import FORMATS
@@ -22,6 +23,8 @@ class WeightTable:
     def __init__(self, file: ModelFile) -> None:
         self._file = file
         self._taken: dict[str, Weight] = {}
+        self._tables: dict[str, Weight] = {}
+        self.constants: dict[str, Floats] = {}  # by name
 
     def matrix(self, name: str, rows: int, columns: int) -> Weight:
         """A matrix of the file (rows, columns). ModelFileError where missing or misshapen."""
@@ -30,6 +33,20 @@ class WeightTable:
     def experts(self, name: str, count: int, rows: int, columns: int) -> Weight:
         """Matrices of `count` experts (rows, columns), as one of all their rows."""
         return self._taken.setdefault(name, self._find(name, count, rows, columns))
+
+    def table(self, name: str, rows: int, columns: int) -> Weight:
+        """A matrix of the file that is not multiplied: a run reads a row a token."""
+        found = self._tables[name] = self.matrix(name, rows, columns)
+        del self._taken[name]
+        return found
+
+    def constant(self, name: str, rows: int, columns: int) -> Weight:
+        """A small matrix of the file, in any format, which is read as float32: a constant."""
+        found = self.matrix(name, rows, columns)
+        del self._taken[name]
+        data = self._file.data(name).reshape(rows, -1)
+        self.constants[name] = quants.dequantize(data, GGMLQuantizationType(found.format.id))
+        return Weight(name, F32, rows, columns)
 
     def vector(self, name: str, size: int) -> Weight:
         """A vector of the file, as a matrix of one row; it must be float32."""
@@ -84,11 +101,13 @@ class WeightTable:
             raise ModelFileError(self._file.path, f"tensor {name}", "is not all above 0 and finite")
         return values
 
-    def refuse_others(self) -> None:
+    def refuse_others(self, idle: Collection[str] = ()) -> None:
         """UnsupportedModelError where the file has a bias or a norm that nothing asked for, without
-        which other numbers would come."""
+        which other numbers would come; `idle` are names of some that change nothing."""
         for name in self._file.tensors:
-            if name not in self._taken and name.endswith((".bias", "norm.weight")):
+            if name in self._taken or name in idle:
+                continue
+            if name.endswith((".bias", "norm.weight")):
                 raise UnsupportedModelError(self._file.path, "a tensor", name, ["files without it"])
 
     def has(self, name: str) -> bool:
@@ -97,6 +116,10 @@ class WeightTable:
     @property
     def taken(self) -> tuple[Weight, ...]:
         return tuple(self._taken.values())
+
+    @property
+    def tables(self) -> tuple[Weight, ...]:
+        return tuple(self._tables.values())
 
     def _find(self, name: str, *wanted: int) -> Weight:
         if name not in self._file.tensors:

@@ -105,6 +105,8 @@ class _Fusion:
         while (op := self._next()) is not None and not isinstance(op, SelectRows):
             if isinstance(op, Rotate):
                 self._take_heads()
+            elif isinstance(op, RMSNorm) and not op.is_plain:
+                raise NoStepError("a norm that scales, or has no weight, or norms parts of rows")
             elif isinstance(op, RMSNorm) and op.residual is None and op.x == stream:
                 self.at += 1
                 self._take_products(ColumnProduct(stream, [], [], op.weight, op.eps), op.y, stream)

@@ -25,7 +25,7 @@ from llm.gpu.kernels.resident import (
 )
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
-from llm.gpu.steps.attention import heads_together, lane_cells
+from llm.gpu.steps.attention import lane_cells
 from llm.gpu.steps.fusion import NoStepError
 from llm.gpu.steps.packing import Locate, Words, ceil_div
 from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS
@@ -109,6 +109,8 @@ class ColumnPasses:
             layers = fuse_columns(self._tape(columns))
         except NoStepError:
             return None
+        if len(self._sizes.head_sizes) > 1 or len(self._sizes.groups_of_heads) > 1:
+            return None
         size = self._sizes.head_size
         teams = RESIDENT_SUBGROUPS * SUBGROUP_SIZE // MATRIX_LANES
         slice_steps = ceil_div(layers.whole_steps, teams)
@@ -117,7 +119,7 @@ class ColumnPasses:
             return None
         if layers.part_floats(slice_steps * teams, columns) > self._scratch.size:
             return None
-        together = heads_together(self._sizes.group_heads)
+        together = self._sizes.together
         shared = columns_shared_bytes(
             columns=columns, subgroup_size=SUBGROUP_SIZE, head_size=size, together=together
         )

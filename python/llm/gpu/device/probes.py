@@ -10,8 +10,9 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.gpu import state
 from llm.gpu.device.rendering_device import RenderingDevice
+from llm.gpu.kernels.addresses import words_of
 from llm.gpu.kernels.shader_source import expand
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.variants import pack_params
 
 _found: WeakKeyDictionary[RenderingDevice, dict[str, int]] = WeakKeyDictionary()
 

@@ -17,7 +17,7 @@ import godot
 from godot import PackedByteArray, RenderingServer
 from godot.compute import ComputeTable, play
 from llm.errors import DeviceError, DeviceMemoryError
-from llm.gpu.device.vulkan import device_extensions
+from llm.gpu.device.vulkan import device_extensions, device_memory
 
 STORAGE_BUFFER = 8  # RenderingDevice.UNIFORM_TYPE_STORAGE_BUFFER
 LIMIT_SHARED_MEMORY = 27  # RenderingDevice.LIMIT_MAX_COMPUTE_SHARED_MEMORY_SIZE
@@ -53,20 +53,33 @@ class RenderingDevice:
     def extensions(self) -> frozenset[str]:
         """The Vulkan extensions that the driver has, whether Godot uses them or not; none where
         Godot runs on another interface."""
+        instance, physical_device = self._vulkan
+        return device_extensions(instance, physical_device) if instance else frozenset()
+
+    @property
+    def _vulkan(self) -> tuple[int, int]:
+        """The handles of the instance and of the device; zeros on another interface."""
         if RenderingServer.get_current_rendering_driver_name() != "vulkan":
-            return frozenset()
+            return 0, 0
         instance, physical_device = (
             int(self._device.get_driver_resource(kind, godot.RID(), 0))
             for kind in (INSTANCE, PHYSICAL_DEVICE)
         )
-        return device_extensions(instance, physical_device)
+        return instance, physical_device
 
-    def buffer(self, size: int, what: str, *, addressed: bool = False) -> Any:
+    @cached_property
+    def memory(self) -> int:
+        """Bytes of the memory that the GPU reads fastest, used or not; 0 where nobody says."""
+        instance, physical_device = self._vulkan
+        return device_memory(instance, physical_device) if instance else 0
+
+    def buffer(self, size: int, what: str, *, addressed: bool = False, bound: bool = True) -> Any:
         """A storage buffer of `size` bytes, contents undefined. DeviceMemoryError when refused.
 
         `addressed` ones have an address() where the device has addresses; elsewhere they are plain.
+        Those that are never `bound` in a set may be larger.
         """
-        if size > MAX_BUFFER_BYTES:
+        if bound and size > MAX_BUFFER_BYTES:
             raise DeviceMemoryError(
                 f"{what} needs {size:,} bytes in one buffer; at most {MAX_BUFFER_BYTES:,} are safe"
             )

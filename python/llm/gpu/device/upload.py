@@ -49,8 +49,9 @@ def upload_weights(
     Closing the generator waits for the slices on their way, some milliseconds where the file is in
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
-    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in program.weights)
-    total += sum(grid.nbytes for weight in program.weights for grid in grids(weight.format.name))
+    weights = (*program.weights, *program.far_tables)
+    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in weights)
+    total += sum(grid.nbytes for weight in weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0
     packer = _Packer(device)
@@ -148,7 +149,7 @@ class _Packer:
 def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slice]:
     for name, values in program.constants.items():
         yield _Slice(layout.placements[name], F32, 0, values.size, partial(_bytes_of, values))
-    for weight in program.weights:
+    for weight in (*program.weights, *program.far_tables):
         placement = layout.placements[weight.name]
         yield from _cut(placement, weight, file)
         for grid in grids(weight.format.name):

@@ -10,10 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from llm.errors import DeviceError
-from llm.files.formats import FORMATS
 from llm.files.model_file import ModelFile
 from llm.gpu import state
 from llm.gpu.adjustments import Adjustments
@@ -22,7 +20,7 @@ from llm.gpu.device.matrices import usable_tiles
 from llm.gpu.device.memory import require_ram
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
-from llm.gpu.device.upload import upload_weights
+from llm.gpu.device.upload import F32, upload_weights
 from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
@@ -35,7 +33,9 @@ from llm.gpu.dispatch.pace import find_rows
 from llm.gpu.dispatch.requirements import check_weights
 from llm.gpu.dispatch.search import TokenSearch, drawn_tokens, one_row
 from llm.gpu.dispatch.sequence_memory import SequenceMemory
-from llm.gpu.dispatch.state_words import fill_state
+from llm.gpu.dispatch.state_words import Words, fill_state
+from llm.gpu.dispatch.table_rows import TableRows
+from llm.gpu.host_tables import fit_device, host_tables
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
 from llm.gpu.operations import Operation, Tensor, Weight
@@ -45,6 +45,7 @@ from llm.gpu.program import (
     LANE_BUCKETS,
     ROW_BUCKETS,
     ROWS_APART,
+    WORD,
     Batch,
     Candidates,
     Floats,
@@ -57,9 +58,6 @@ from llm.gpu.program import (
 from llm.gpu.sampler import GREEDY, Draw, Sampler
 from llm.gpu.tape import Tape
 
-F32 = FORMATS[0]
-Words = NDArray[np.uint32]
-WORD = 4  # bytes
 FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
@@ -79,7 +77,7 @@ class DispatchExecutor(SequenceMemory):
         self._device = device
         self.device = device.name
         self.rows_a_run = program.max_rows
-        self._layout: Layout = place([*constants, *program.weights])
+        self._layout: Layout = place([*constants, *program.weights], far=program.far_tables)
         largest_tape = program.record(program.max_rows, program.max_outputs)
         self._tiles = usable_tiles(device)  # of products
         plain = AttendDevice(device.is_cpu, has_lanes=has_lanes(device))
@@ -88,10 +86,9 @@ class DispatchExecutor(SequenceMemory):
         devices = {plain, self._attend_device}
         floats = scratch_floats(largest_tape, program.vocabulary, devices)
         self._scratch = Scratch(largest_tape.work_floats, max(extra_scratch, floats))
-        end = self._scratch.start + self._scratch.size
-        self._product_scratch = Scratch(
-            -(-end // ALIGNMENT) * ALIGNMENT, product_scratch_floats(largest_tape, self._tiles)
-        )
+        start = -(-(self._scratch.start + self._scratch.size) // ALIGNMENT) * ALIGNMENT
+        floats = product_scratch_floats(largest_tape, self._tiles)
+        self._product_scratch = Scratch(start, floats)
         end = self._product_scratch.start + self._product_scratch.size
         masked_rows = min(program.max_outputs, ROWS_APART)
         masks = Scratch(end, masked_rows * mask_words(program.vocabulary))
@@ -103,6 +100,7 @@ class DispatchExecutor(SequenceMemory):
                 for shard, words in enumerate(self._layout.shard_words)
             },
         }
+        far = list(sizes)[2 + self._layout.n_bound :]
         self._fixed_bytes = sum(sizes.values())
         if device.is_cpu:
             advice = "pick a smaller model or a shorter context_length"
@@ -110,12 +108,14 @@ class DispatchExecutor(SequenceMemory):
         self._buffers: list[Any] = []
         try:
             for what, size in sizes.items():
-                self._buffers.append(device.buffer(size, what, addressed=True))
+                bound = what not in far
+                self._buffers.append(device.buffer(size, what, addressed=True, bound=bound))
             self._allocate_memory()
         except BaseException:
             self.close()
             raise
         self._work, self._state, *self._shards = self._buffers
+        self._table_rows = TableRows(device, self._work, {})
         adjuster = LogitAdjuster(device, self._work, self._state, masks, self._play)
         self._search = TokenSearch(device, self._state, self._scratch, adjuster, self._table)
         self._buckets = LANE_BUCKETS if plain.has_lanes else ROW_BUCKETS
@@ -134,8 +134,10 @@ class DispatchExecutor(SequenceMemory):
         cls, program: Program, file: ModelFile, device: RenderingDevice
     ) -> Generator[float, None, "DispatchExecutor"]:
         """Yields the fraction done; returns the executor. Raises LLMError."""
+        program = replace(program, tables_in_ram=not fit_device(program, device))
         check_weights(program, file)
         executor = cls(program, device)
+        executor._table_rows = TableRows(device, executor._work, host_tables(program, file))
         try:
             names = executor._start_kernels()  # while the weights are on their way
             for fraction in upload_weights(
@@ -282,7 +284,8 @@ class DispatchExecutor(SequenceMemory):
         attention = AttendLowering(self._scratch, self._attend_device, addresses)
         quads = self._paged.table_quads
         recurrent = RecurrentLowering(self._layout, quads, is_cpu=is_cpu)
-        return Lowering(self._layout, products, attention, recurrent)
+        far = [self._device.address(shard) for shard in self._shards[self._layout.n_bound :]]
+        return Lowering(self._layout, products, attention, recurrent, far)
 
     def _finish_kernels(self) -> Generator[float, None, None]:
         """Waits for each kernel."""
@@ -374,6 +377,7 @@ class DispatchExecutor(SequenceMemory):
         tables = [self._paged.table(sequence) for sequence in batch.sequences]
         fill_state(self._state_words, batch, tables or self._paged.table(0), sampler, stops)
         self._device.write(self._state, 0, self._state_bytes, state.ADJUSTED * WORD)
+        self._table_rows.put(self._tape(*self._recorded_for(batch)), batch.tokens)
 
     def _play(self, dispatches: Iterable[Dispatch]) -> None:
         self._device.play(self._device.table(self._rows_of(dispatches)))

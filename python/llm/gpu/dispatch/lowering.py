@@ -16,6 +16,8 @@ from llm.gpu.dispatch.lowering_attend import AttendLowering, attend_scratch_floa
 from llm.gpu.dispatch.lowering_experts import ExpertLowering
 from llm.gpu.dispatch.lowering_products import ProductLowering
 from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
+from llm.gpu.dispatch.lowering_streams import lower_streams
+from llm.gpu.kernels.addresses import plane_fields
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     Activate,
@@ -23,6 +25,7 @@ from llm.gpu.operations import (
     AddPositions,
     Attend,
     CacheStore,
+    Combine,
     Embed,
     ExpertMatMul,
     ExpertSum,
@@ -30,18 +33,21 @@ from llm.gpu.operations import (
     GatedUnit,
     LayerNorm,
     MatMul,
+    MixStreams,
     Operation,
     Recurrent,
     Region,
+    Rescale,
     RMSNorm,
     Rotate,
     Route,
     ScaleLogits,
     SelectRows,
+    Sparsify,
     Tensor,
     Weight,
 )
-from llm.gpu.program import ROWS_APART
+from llm.gpu.program import ROWS_APART, WORD
 from llm.gpu.tape import Tape
 
 STATE = Region("state", 0, state.STATE_WORDS * 4)
@@ -52,7 +58,7 @@ class Lowering:
     """Turns the operations of one program into dispatches.
 
     `products` and `attention` know where dispatches of one operation leave each other partial
-    results.
+    results. `far` are the addresses of the shards that are not bound.
     """
 
     def __init__(
@@ -61,8 +67,10 @@ class Lowering:
         products: ProductLowering,
         attention: AttendLowering,
         recurrent: RecurrentLowering,
+        far: Sequence[int] = (),
     ) -> None:
         self._layout = layout
+        self._far = far
         self._products = products
         self._attention = attention
         self._recurrent = recurrent
@@ -81,6 +89,8 @@ class Lowering:
             lowered: Dispatch | list[Dispatch] | None = None
             if isinstance(op, RMSNorm | GatedUnit):
                 lowered = self._products.absorb(op, operations[index + 1 :])
+            if isinstance(op, Combine | Rescale | MixStreams | Sparsify):
+                lowered = lower_streams(op, self._layout)
             if isinstance(op, Attend):
                 sinks = None if op.sinks is None else self._layout.placements[op.sinks.name]
                 lowered = self._attention.lower(op, sinks, are_apart=are_apart)
@@ -91,31 +101,41 @@ class Lowering:
             dispatches += lowered if isinstance(lowered, list) else [lowered]
         return dispatches
 
-    def _embed(self, op: Embed) -> Dispatch:
+    def _embed(self, op: Embed) -> list[Dispatch]:
+        """None of a table in RAM: the host puts its rows where they go."""
+        placement = self._layout.placements.get(op.weight.name)
+        if placement is None:
+            return []
         name = op.weight.format.name
-        return self._dispatch(
-            op,
-            f"embed_{name}",
-            launches.embed_groups(name, op.y.width, op.y.rows),
-            op.weight,
-            planes=self._planes(op.weight),
+        kernel, shard, planes = f"embed_{name}", placement.shard, placement.planes
+        if shard >= self._layout.n_bound:
+            start = self._far[shard - self._layout.n_bound]
+            planes = tuple(start + plane * WORD for plane in planes)
+            kernel, shard = f"embed_far_{name}", 0
+        parameters = pack_params(
+            kernel,
+            **plane_fields(planes),
             width=op.y.width,
             y=op.y.offset,
             scale=op.scale,
         )
+        groups = launches.embed_groups(name, op.y.width, op.y.rows)
+        return [Dispatch(kernel, parameters, groups, shard, op.reads, op.writes)]
 
     def _rms_norm(self, op: RMSNorm) -> Dispatch:
         return self._dispatch(
             op,
             "rms_norm",
-            (op.x.rows, 1, 1),
+            (op.x.rows, op.parts, 1),
             op.weight,
-            planes=self._planes(op.weight),
-            width=op.x.width,
+            norm=state.NONE if op.weight is None else self._planes(op.weight)[0],
+            width=op.x.width // op.parts,
+            stride=op.x.width,
             x=op.x.offset,
             y=op.y.offset,
             residual=_offset(op.residual),
             eps=op.eps,
+            scale=op.scale,
             count_at=int(op.count),
         )
 
@@ -227,6 +247,7 @@ class Lowering:
             up=op.up.offset,
             y=op.y.offset,
             width=op.y.width,
+            up_stride=op.up.stride,
             activation=int(op.activation),
         )
 

@@ -7,7 +7,8 @@ from llm.gpu.device.placement import Placement
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.launches_attend import AttendDevice, AttendPlan, plan_attend
 from llm.gpu.dispatch.lowering_products import WORD, Addresses
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.addresses import words_of
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Attend
 from llm.gpu.program import ROWS_APART
 from llm.gpu.tape import Tape

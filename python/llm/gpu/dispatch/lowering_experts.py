@@ -8,7 +8,8 @@ from llm.gpu.dispatch.dispatches import Dispatch
 from llm.gpu.dispatch.launches import thread_groups
 from llm.gpu.dispatch.launches_experts import ExpertPlan
 from llm.gpu.dispatch.lowering_products import WORD, ProductLowering
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.addresses import words_of
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Choice, Count, ExpertMatMul, ExpertSum, GatedAdd, Route, Weight
 
 

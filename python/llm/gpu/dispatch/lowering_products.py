@@ -17,8 +17,9 @@ from llm.gpu.dispatch.launches_products import (
     parts_floats,
     plan_product,
 )
+from llm.gpu.kernels.addresses import plane_fields, words_of
 from llm.gpu.kernels.matrix_tiles import Tile
-from llm.gpu.kernels.variants import pack_params, words_of
+from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import (
     FLOAT_BYTES,
     Count,
@@ -101,11 +102,13 @@ class ProductLowering:
         if not readers or not are_next or not all(self._reads_halves(it, op.y) for it in readers):
             return None
         if isinstance(op, GatedUnit):
+            if op.up.stride != op.up.width:
+                return None
             x = _input(readers[0])
             gated = {"up": op.up.offset, "activation": int(op.activation)}
             gated["each"] = x.rows // op.y.rows
             return self._halve("halve_gated", op.gate, x, Count.ROWS, op.reads, **gated)
-        if op.residual is not None:
+        if op.residual is not None or op.weight is None or not op.is_plain:
             return None
         placement = self._layout.placements[op.weight.name]
         normed = {"norm": placement.planes[0], "eps": op.eps}
@@ -238,10 +241,10 @@ class ProductLowering:
         assert self.addresses is not None
         placement = self._layout.placements[op.weight.name]
         shard = self.addresses.shards[placement.shard]
-        planes = [words_of(shard + plane * WORD) for plane in placement.four_planes]
+        planes = [shard + plane * WORD for plane in placement.four_planes]
         parameters = pack_params(
             plan.kernel,
-            **dict(zip(("plane_x", "plane_y", "plane_z", "plane_w"), planes, strict=True)),
+            **plane_fields(planes),
             x=words_of(self.addresses.work + op.x.offset * WORD),
             height=op.weight.rows,
             width=op.weight.columns,

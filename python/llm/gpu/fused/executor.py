@@ -19,14 +19,14 @@ from llm.gpu.columns.pass_profile import time_pass, units
 from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
-from llm.gpu.dispatch.executor import WORD, DispatchExecutor
+from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused.runs import FIRST_RUNS, RUNS, RunsExecutor, ordered
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
-from llm.gpu.operations import Tensor, Weight
+from llm.gpu.operations import Embed, Tensor, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
-from llm.gpu.program import Batch, Floats, Program, not_finite
+from llm.gpu.program import WORD, Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import NoStepError, fuse
@@ -86,7 +86,7 @@ class FusedExecutor(RunsExecutor):
         operation a dispatch until they are there; None waits for them."""
         executor = yield from super().load(program, file, device)
         assert isinstance(executor, FusedExecutor)
-        executor.runs_ahead = 1 if device.is_cpu else FIRST_RUNS
+        executor.runs_ahead = 1 if device.is_cpu or executor._table_rows else FIRST_RUNS
         try:
             if patience is None or executor._is_compiled(patience):
                 executor._prepare()
@@ -174,7 +174,8 @@ class FusedExecutor(RunsExecutor):
         if size == 0:
             return None
         self._grid = Grid(STEP_GROUPS, size)
-        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start))
+        in_ram = _in_ram(self._program)
+        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start), in_ram)
         self._far_steps = []
         for step in self._steps:
             if isinstance(step, Attention):
@@ -260,7 +261,11 @@ class FusedExecutor(RunsExecutor):
         return self._upload_steps(np.stack(packed))
 
     def _locate(self, weight: Weight) -> list[int]:
-        placement = self._layout.placements[weight.name]
+        placement = self._layout.placements.get(weight.name)
+        if placement is None:  # a table in RAM, whose row lies where the tape has it
+            tape = self._tape(1, 1)
+            [at] = [op.y for op in tape.operations if isinstance(op, Embed) and op.weight == weight]
+            return [self._device.address(self._work) + at.offset * WORD]
         return [self._addresses[placement.shard] + plane * WORD for plane in placement.planes]
 
     def _upload_steps(self, words: Words) -> StepList:
@@ -368,6 +373,8 @@ class FusedExecutor(RunsExecutor):
             list=candidates,
             places=places.first,
             n_places=places.count,
+            part_places=places.first_part,
+            n_part_places=places.n_parts,
         )
         is_ordered = first not in (0, state.NONE)
         return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered
@@ -375,9 +382,13 @@ class FusedExecutor(RunsExecutor):
 
 def _sizes_of(program: Program) -> StepSizes | None:
     try:
-        return StepSizes(program.record(1, 1))
+        return StepSizes(program.record(1, 1), _in_ram(program))
     except NoStepError:
         return None
+
+
+def _in_ram(program: Program) -> set[str]:
+    return {table.name for table in program.tables if program.tables_in_ram}
 
 
 def nothing_steps(count: int) -> Words:

@@ -107,7 +107,8 @@ class PersistentExecutor(FusedExecutor):
         found: list[int] = []
         self._logits = self._tape(1, 1).logits
         while self._is_resident and sampler.fits_device and len(found) < count:
-            n_tokens = min(self.ahead, count - len(found))
+            most = 1 if self._table_rows else self.ahead  # the host has to see each token
+            n_tokens = min(most, count - len(found))
             last = found[-1] if found else token
             batch = Batch([last], [position + len(found)], [0], [sequence])
             self._write_state(batch, sampler, stops)

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from llm.gpu import state
-from llm.gpu.dispatch.executor import DispatchExecutor, Words
+from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.dispatch.lowering import lower_draw, lower_picks
 from llm.gpu.dispatch.search import drawn_tokens, most_candidates
+from llm.gpu.dispatch.state_words import Words
 from llm.gpu.program import ROWS_APART, Batch, decode_rows_by_runs
 from llm.gpu.sampler import Draw
 
@@ -22,7 +23,7 @@ class RunsExecutor(DispatchExecutor):
     """See `Executor`."""
 
     def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
-        if self._device.is_cpu:  # where nothing is gained
+        if self._device.is_cpu or self._table_rows:  # no gain; the host has to see the tokens
             return decode_rows_by_runs(self, batch, draws, count)
         started = time.perf_counter()
         words = self._play_runs(batch, draws, count)

@@ -19,6 +19,8 @@ STEPS: Params = {
     "list": "I",
     "places": "I",
     "n_places": "I",
+    "part_places": "I",
+    "n_part_places": "I",
 }
 
 
@@ -26,7 +28,6 @@ def steps_kernel(
     *,
     subgroup_size: int,
     head_size: int,
-    group_heads: int,
     together: int,
     lane_cells: int,
     pages: int,
@@ -44,7 +45,6 @@ def steps_kernel(
     defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
         "HEAD_SIZE": head_size,
-        "GROUP_HEADS": group_heads,
         "TOGETHER": together,
         "LANE_CELLS": lane_cells,
         "PAGES": pages,
@@ -105,24 +105,28 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, false, false, 128u, true, 1.0, 0.0, 0.0, 1u);",
-    "attend_together(position, 8u, true, true, 64u, false, 1.5, 50.0, 0.25, 8192u);",
-    "join_parts(4u);",
+    "attend_apart(position, 1u, 4u, 256u, false, true, false, 128u, true, true, "
+    "1.0, 0.0, 0.0, 1u);",
+    "attend_together(position, 8u, 2u, 128u, true, false, true, 64u, false, false, "
+    "1.5, 50.0, 0.25, 8192u);",
+    "join_parts(4u, 256u);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
-        "normed_input(640u, INPUT_EMBED); Best best = NO_BEST; "
+        "normed_input(640u, INPUT_EMBED, false, false); Best best = NO_BEST; "
         f"multiply_{name}(share_0, 1u, 0.5, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
+        f"embed_row_{name}(token, 2048u, 8u); "
         "plain_input(2048u); gated_input(2048u, 0u); "
-        "const float scale = normed_input(640u, INPUT_ADD); "
+        "const float scale = normed_input(640u, INPUT_ADD, true, true); "
         "const Share share_1 = next_share(1u, 3u, false); "
         f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BIASED, 0u, false, best); "
+        f"multiply_{name}(share_1, 2u, scale, 256u, 2u, 1u, OUTPUT_GATED_WITH, 0u, false, best); "
         f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_CAPPED, 0u, false, best); "
         "leave_best(best);"
         for name in FORMAT_IDS
     ),
     *(
         "choose_experts(false, true); const Share share_0 = next_share(0u, 1u, true); "
-        "const float scale = normed_input(640u, INPUT_NORM); Best best = NO_BEST; "
+        "const float scale = normed_input(640u, INPUT_NORM, true, false); Best best = NO_BEST; "
         f"multiply_{name}(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, "
         "uvec2(0u, 96u), best); take_experts(); "
         "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "
@@ -139,7 +143,6 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
     SAMPLE_RESIDENT[_name] = steps_kernel(
         subgroup_size=32,
         head_size=256,
-        group_heads=4,
         together=2,
         lane_cells=2,
         pages=64,

@@ -7,6 +7,7 @@ computes stands in its header in shaders/; which kernel to launch, and how wide,
 import struct
 from itertools import product
 
+from llm.gpu.kernels.addresses import ADDRESSES
 from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.experts import CHOOSING, products_of_experts
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
@@ -19,6 +20,7 @@ from llm.gpu.kernels.recurrent import (
     delta_rule,
 )
 from llm.gpu.kernels.resident import SAMPLE_RESIDENT
+from llm.gpu.kernels.streams import STREAM_KERNELS
 
 PRODUCT: Params = {
     "planes": "4I",
@@ -31,10 +33,7 @@ PRODUCT: Params = {
     "threads_per_row": "I",
 }
 PRODUCT_BY_LANES: Params = {
-    "plane_x": "2I",
-    "plane_y": "2I",
-    "plane_z": "2I",
-    "plane_w": "2I",
+    **ADDRESSES,
     "x": "2I",
     "height": "I",
     "width": "I",
@@ -122,9 +121,9 @@ def _attend(group_size: int, columns: int, cells: int, pairs: int) -> Kernel:
     return Kernel("attend.comp", group_size, ATTEND, defines)
 
 
-def _embed(format_name: str) -> Kernel:
-    params = {"planes": "4I", "width": "I", "y": "I", "scale": "f"}
-    return Kernel("embed.comp", 64, params, {"FORMAT": format_name})
+def _embed(format_name: str, **defines: int) -> Kernel:
+    params = {**ADDRESSES, "width": "I", "y": "I", "scale": "f"}
+    return Kernel("embed.comp", 64, params, {"FORMAT": format_name, **defines})
 
 
 KERNELS: dict[str, Kernel] = {
@@ -132,12 +131,14 @@ KERNELS: dict[str, Kernel] = {
         "rms_norm.comp",
         128,
         {
-            "planes": "4I",
+            "norm": "I",
             "width": "I",
+            "stride": "I",
             "x": "I",
             "y": "I",
             "residual": "I",
             "eps": "f",
+            "scale": "f",
             "count_at": "I",
         },
     ),
@@ -205,8 +206,9 @@ KERNELS: dict[str, Kernel] = {
     "gated_unit": Kernel(
         "gated_unit.comp",
         64,
-        {"gate": "I", "up": "I", "y": "I", "width": "I", "activation": "I"},
+        {"gate": "I", "up": "I", "y": "I", "width": "I", "up_stride": "I", "activation": "I"},
     ),
+    **STREAM_KERNELS,
     "select_rows": Kernel("select_rows.comp", 64, {"x": "I", "y": "I", "width": "I"}),
     "adjust": Kernel("adjust.comp", 64, {"x": "I", "vocabulary": "I"}),
     "draw": Kernel("draw.comp", 64, {"k": "I", "drawn": "I", "advances": "I"}),
@@ -276,6 +278,7 @@ for _size in {tile.subgroup_size for tile in MATRIX_TILES + SMALL_MATRIX_TILES}:
 KERNELS["probe_fragments"] = Kernel("probe_fragments.comp", 32, {}, {"SUBGROUP_SIZE": 32})
 for _name in FORMAT_IDS:
     KERNELS[f"embed_{_name}"] = _embed(_name)
+    KERNELS[f"embed_far_{_name}"] = _embed(_name, WEIGHT_ADDRESSES=1)
     for _tile in MATRIX_TILES + SMALL_MATRIX_TILES:
         KERNELS[_tile.kernel(_name)] = Kernel(
             "matmul_matrix.comp",
@@ -392,8 +395,3 @@ def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:
         else:
             values.append(value)
     return struct.pack(kernel.struct_format, *values)
-
-
-def words_of(address: int) -> tuple[int, int]:
-    """A device address as a field of two words, the lower first."""
-    return address & 0xFFFFFFFF, address >> 32

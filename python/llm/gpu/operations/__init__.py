@@ -45,6 +45,7 @@ from llm.gpu.operations.recurrent import (
     Recurrent,
     SliceHeads,
 )
+from llm.gpu.operations.streams import Combine, MixStreams, Rescale, Sparsify, Streams
 
 __all__ = [
     "FLOAT_BYTES",
@@ -59,6 +60,7 @@ __all__ = [
     "CacheSlab",
     "CacheStore",
     "Choice",
+    "Combine",
     "Convolve",
     "Count",
     "DeltaRule",
@@ -72,17 +74,20 @@ __all__ = [
     "L2Norm",
     "LayerNorm",
     "MatMul",
+    "MixStreams",
     "Operation",
     "Pairing",
     "RMSNorm",
     "Recurrent",
     "Region",
+    "Rescale",
     "Rotate",
     "Route",
     "ScaleLogits",
     "Scoring",
     "SelectRows",
     "SliceHeads",
+    "Sparsify",
     "StateSlab",
     "Temperature",
     "Tensor",
@@ -94,4 +99,4 @@ __all__ = [
 Norms = RMSNorm | LayerNorm
 Dense = Embed | Norms | MatMul | AddBias | GatedUnit | Activate | SelectRows | ScaleLogits
 Experts = Route | ExpertMatMul | ExpertSum | GatedAdd
-Operation = Dense | AddPositions | Rotate | CacheStore | Attend | Recurrent | Experts
+Operation = Dense | AddPositions | Rotate | CacheStore | Attend | Recurrent | Experts | Streams

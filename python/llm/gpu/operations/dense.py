@@ -38,17 +38,25 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class RMSNorm:
-    """y = residual + x * weight / sqrt(mean(x^2) + eps), by rows; no residual where it is None.
+    """y = scale * (residual + x * weight / sqrt(mean(x^2) + eps)), by rows, or by their `parts`.
 
-    Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
+    All parts of a row are of one width and have the weight in common. No residual, no weight where
+    they are None. Source: Zhang and Sennrich 2019, Root Mean Square Layer Normalization.
     """
 
-    weight: Weight  # (1, C)
+    weight: Weight | None  # (1, C / parts)
     x: Tensor
     y: Tensor
     residual: Tensor | None
     eps: float
     count: Count
+    parts: int = 1
+    scale: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a whole row is normed by a weight, and nothing is scaled."""
+        return self.weight is not None and self.parts == 1 and self.scale == 1.0
 
     @property
     def reads(self) -> tuple[Region, ...]:
@@ -145,7 +153,8 @@ class ScaleLogits:
 class GatedUnit:
     """y = activation(gate) * up; of CLAMPED it is up between -7 and 7, plus 1.
 
-    Source: Shazeer 2020, GLU Variants Improve Transformer.
+    `up` may be some of the columns of a wider tensor. Source: Shazeer 2020, GLU Variants Improve
+    Transformer.
     """
 
     gate: Tensor

@@ -3,6 +3,7 @@
 A row is one token of one sequence. All activations are float32.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -37,16 +38,30 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Activations: `rows` rows of `width` floats in the work buffer, from float `offset` on."""
+    """Activations: `rows` rows of `width` floats in the work buffer, from float `offset` on.
+
+    The rows follow each other, but where they are columns of a wider tensor.
+    """
 
     offset: int
     rows: int
     width: int
+    of_width: int = 0  # of the wider tensor
+
+    @property
+    def stride(self) -> int:
+        """Floats from row to row."""
+        return self.of_width or self.width
+
+    def columns(self, first: int, width: int) -> "Tensor":
+        """Some of them, of each row."""
+        return Tensor(self.offset + first, self.rows, width, self.stride)
 
     @property
     def region(self) -> Region:
         start = self.offset * FLOAT_BYTES
-        return Region("work", start, start + self.rows * self.width * FLOAT_BYTES)
+        floats = (self.rows - 1) * self.stride + self.width if self.rows else 0
+        return Region("work", start, start + floats * FLOAT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +98,16 @@ class CacheSlab:
     @classmethod
     def of_layers(cls, count: int, width: int) -> "list[CacheSlab]":
         """Of layers that are all alike, one after the other."""
-        words = PAGE_CELLS * width // 2
-        return [cls(2 * layer * words, (2 * layer + 1) * words, width) for layer in range(count)]
+        return cls.of_widths([width] * count)
+
+    @classmethod
+    def of_widths(cls, widths: Sequence[int]) -> "list[CacheSlab]":
+        """One after the other."""
+        slabs: list[CacheSlab] = []
+        for width in widths:
+            keys = slabs[-1].end if slabs else 0
+            slabs.append(cls(keys, keys + PAGE_CELLS * width // 2, width))
+        return slabs
 
     @property
     def end(self) -> int:

@@ -30,16 +30,22 @@ CLAMPED_SLOPE = 1.702
 
 
 def embed(run: Workspace, op: Embed) -> None:
-    tokens = np.asarray(run.batch.tokens)
-    run.view(op.y)[:] = run.weights[op.weight.name][tokens] * np.float32(op.scale)
+    name, tokens = op.weight.name, run.batch.tokens
+    table = run.tables.get(name)
+    rows = run.weights[name][np.asarray(tokens)] if table is None else table.rows(tokens)
+    run.view(op.y)[:] = rows * np.float32(op.scale)
 
 
 def rms_norm(run: Workspace, op: RMSNorm) -> None:
     rows = run.rows(op.count)
-    normed = normalized(run.view(op.x, rows), op.eps) * run.weights[op.weight.name][0]
+    x = run.view(op.x, rows)
+    normed = normalized(x.reshape(rows, op.parts, -1), op.eps)  # (rows, parts, C / parts)
+    if op.weight is not None:
+        normed = normed * run.weights[op.weight.name][0]
+    normed = normed.reshape(x.shape)
     if op.residual is not None:
         normed = normed + run.view(op.residual, rows)
-    run.view(op.y, rows)[:] = normed
+    run.view(op.y, rows)[:] = normed * np.float32(op.scale)
 
 
 def layer_norm(run: Workspace, op: LayerNorm) -> None:

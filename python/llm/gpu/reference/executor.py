@@ -14,20 +14,22 @@ from llm.files.model_file import ModelFile
 from llm.files.repack import check_packable
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
+from llm.gpu.host_tables import HostTable, host_tables
 from llm.gpu.operations import PAGE_CELLS, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
-from llm.gpu.program import Batch, Floats, Program, bucket
+from llm.gpu.program import WORD, Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
 from llm.gpu.reference.dense import DENSE
 from llm.gpu.reference.encoders import ENCODERS
 from llm.gpu.reference.experts import EXPERTS
 from llm.gpu.reference.recurrent import RECURRENT
 from llm.gpu.reference.slots import HostSlots
+from llm.gpu.reference.streams import STREAMS
 from llm.gpu.reference.workspace import Workspace
 from llm.gpu.tape import Tape
 
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
-RUN = {**DENSE, **ENCODERS, **ATTENTION, **EXPERTS, **RECURRENT}  # by operation
+RUN = {**DENSE, **ENCODERS, **ATTENTION, **EXPERTS, **RECURRENT, **STREAMS}  # by operation
 
 
 class ReferenceExecutor(HostLogits):
@@ -36,9 +38,11 @@ class ReferenceExecutor(HostLogits):
     name = "reference"
     device = "CPU (numpy)"
 
-    def __init__(self, program: Program, weights: dict[str, Floats]) -> None:
+    def __init__(
+        self, program: Program, weights: dict[str, Floats], tables: dict[str, HostTable]
+    ) -> None:
         self._program = program
-        self._run = Workspace(weights, program.page_words, program.state_words)
+        self._run = Workspace(weights, tables, program.page_words, program.state_words)
         self._tapes: dict[tuple[int, int], Tape] = {}
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
@@ -56,9 +60,8 @@ class ReferenceExecutor(HostLogits):
         for weight in program.weights:
             check_packable(file.path, weight.name, weight.format)
         total = sum(weight.rows * weight.columns for weight in program.weights)
-        pages = -(-program.context // PAGE_CELLS)
         require_ram(
-            (total + pages * program.page_words + program.state_words) * 4,
+            (total + program.state_words) * WORD + program.cache_bytes,
             f"{file.path} on the reference executor, in float32,",
             "pick a smaller model or the dispatch executor",
         )
@@ -71,7 +74,7 @@ class ReferenceExecutor(HostLogits):
                 done += count * weight.columns
                 yield done / total
             weights[weight.name] = expanded
-        return cls(program, weights)
+        return cls(program, weights, host_tables(program, file))
 
     @property
     def memory_bytes(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from llm.gpu.host_tables import HostTable
 from llm.gpu.operations import PAGE_CELLS, CacheSlab, Count, StateSlab, Tensor
 from llm.gpu.program import Batch, Floats, Ids
 from llm.gpu.reference.slots import HostSlots
@@ -16,8 +17,15 @@ class Workspace:
     `batch` is the run's.
     """
 
-    def __init__(self, weights: dict[str, Floats], page_words: int, state_words: int) -> None:
+    def __init__(
+        self,
+        weights: dict[str, Floats],
+        tables: dict[str, HostTable],
+        page_words: int,
+        state_words: int,
+    ) -> None:
         self.weights = weights  # by name, (M, K) each
+        self.tables = tables  # by name, further weights
         self.batch = Batch((), (), ())
         self.cache = np.zeros((0, page_words * 2), np.float16)  # (pages, halves)
         self.slots = HostSlots(state_words)
@@ -48,6 +56,7 @@ class Workspace:
 
     def clear(self) -> None:
         self.weights.clear()
+        self.tables.clear()
         self.cache = np.zeros((0, 0), np.float16)
         self.slots = HostSlots(0)
         self._work = np.zeros(0, np.float32)
@@ -58,8 +67,12 @@ class Workspace:
     def view(self, tensor: Tensor, rows: int | None = None) -> Floats:
         """Its first rows, as many as the run has tokens where none are named: (rows, width)."""
         count = len(self.batch.tokens) if rows is None else rows
-        flat = self._work[tensor.offset : tensor.offset + count * tensor.width]
-        return flat.reshape(count, tensor.width)
+        start = tensor.offset
+        if tensor.stride == tensor.width:
+            return self._work[start : start + count * tensor.width].reshape(count, tensor.width)
+        floats = self._work[start:]
+        shape, strides = (count, tensor.width), (tensor.stride * floats.itemsize, floats.itemsize)
+        return np.lib.stride_tricks.as_strided(floats, shape, strides)
 
     def slab(self, cache: CacheSlab) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
         """Keys and values of a layer, (pages, PAGE_CELLS, G*D) each."""

@@ -18,6 +18,8 @@ from llm.gpu.steps.packing import (
     ceil_div,
     float_bits,
     glsl_float,
+    literal,
+    offset_of,
     vector_address,
 )
 
@@ -35,8 +37,8 @@ class Attention:
     """Norm and rotation of queries and keys, the new cell, and the sums over the cells."""
 
     q: Tensor
-    k: Tensor
-    v: Tensor
+    k: Tensor | None  # None where another layer has stored the token's cell
+    v: Tensor | None
     y: Tensor
     q_norm: Weight | None
     k_norm: Weight | None
@@ -49,6 +51,8 @@ class Attention:
     window: int
     partials: Tensor  # room for what the most parts leave
     n_parts: int  # most parts of the cells of a key/value head
+    norms_values: bool = False
+    meets: bool = False  # others than the next step read the new cell
     has_parts: bool = False  # see `for_many_cells`
     together: int = 1  # query heads that a group attends for
     magnitude: float = 1.0  # of rotated values
@@ -63,11 +67,11 @@ class Attention:
     @property
     def group_heads(self) -> int:
         """Query heads that share a key/value head."""
-        return self.q.width // self.k.width
+        return self.q.width // (self.kv_heads * self.head_size)
 
     @property
     def head_size(self) -> int:
-        return self.k.width // self.kv_heads
+        return self.cache.width // self.kv_heads
 
     @property
     def few_cells(self) -> int:
@@ -104,20 +108,20 @@ class Attention:
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
-        flags = [self.pairing is Pairing.ADJACENT, self.q_norm is not None]
-        adjacent, normed = (str(flag).lower() for flag in flags)
-        parted = str(self.has_parts).lower()
-        sizes = f"{self.kv_heads}u, {parted}, {adjacent}, {self.table.rows}u, {normed}"
+        sizes = f"{self.kv_heads}u, {self.group_heads}u, {self.head_size}u"
+        cells = f"{literal(self.has_parts)}, {literal(self.k is not None)}"
+        turns = f"{literal(self.pairing is Pairing.ADJACENT)}, {self.table.rows}u"
+        norms = f"{literal(self.q_norm is not None)}, {literal(self.norms_values)}"
         tuning = self.temperature or NO_TEMPERATURE
         factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}, "
         factors += f"{glsl_float(tuning.rate)}, {tuning.length}u"
         name = "attend_apart" if self.together == 1 else "attend_together"
-        return f"{name}(position, {sizes}, {factors});"
+        return f"{name}(position, {sizes}, {cells}, {turns}, {norms}, {factors});"
 
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
         """As of a Product."""
         words = np.zeros(STEP_WORDS, np.uint32)
-        words[:4] = (kind, self.q.offset, self.k.offset, self.v.offset)
+        words[:4] = (kind, *map(offset_of, (self.q, self.k, self.v)))
         words[4:6] = (float_bits(self.eps), float_bits(self.scale))
         words[6:10] = (*vector_address(self.q_norm, locate), *vector_address(self.k_norm, locate))
         words[10:12] = vector_address(self.table, locate)
@@ -132,13 +136,12 @@ class Join:
 
     of: Attention
 
-    @property
-    def label(self) -> str:
-        return "join parts"
+    meets = False
+    label = "join parts"
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
-        return f"join_parts({self.of.kv_heads * self.of.group_heads}u);"
+        return f"join_parts({self.of.kv_heads * self.of.group_heads}u, {self.of.head_size}u);"
 
     def pack(self, kind: int, _locate: Locate, _grid: Grid, groups: int) -> Words:
         """As of a Product."""

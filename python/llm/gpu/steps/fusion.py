@@ -2,10 +2,11 @@
 
 Knows which runs of operations one step does: a norm (with what is added before it) goes into the
 products that read it, products of one input go together, a gate into its products, rotation and
-storing into the attention, the choice of experts into their products.
+storing into the attention, the choice of experts into their products. Layers that read another's
+cells leave out what that one has done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from llm.gpu.operations import (
@@ -28,7 +29,15 @@ from llm.gpu.operations import (
 )
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.experts import Experts
-from llm.gpu.steps.steps import MAX_SEGMENTS, Epilogue, Product, Prologue, Step
+from llm.gpu.steps.steps import (
+    MAX_SEGMENTS,
+    PART_WEIGHTS,
+    Epilogue,
+    NormParts,
+    Product,
+    Prologue,
+    Step,
+)
 from llm.gpu.tape import Tape
 
 EXPERTS = [Route, ExpertMatMul, ExpertMatMul, GatedUnit, ExpertMatMul, ExpertSum]
@@ -68,44 +77,60 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
         k.scale,
     ):
         raise NoStepError("queries and keys should be rotated alike, and keys not scaled")
+    _check_scores(attend)
+    return q, k, store, attend
+
+
+def _check_scores(attend: Attend) -> None:
     if attend.ahead or attend.alibi:
         raise NoStepError("rows that see cells after their own, or scores with a bias")
     if attend.sinks is not None:
         raise NoStepError("attention with sinks")
-    return q, k, store, attend
 
 
-def fuse(tape: Tape, scratch: StepScratch) -> list[Step]:
-    """Raises NoStepError at an operation that fits no step."""
-    return _Fusion(tape, scratch).steps()
+def fuse(tape: Tape, scratch: StepScratch, in_ram: Collection[str] = ()) -> list[Step]:
+    """`in_ram` are names of tables. Raises NoStepError at an operation that fits no step."""
+    steps = _Fusion(tape, scratch, in_ram).steps()
+    attentions = [step for step in steps if isinstance(step, Attention)]
+    read_again = {step.cache for step in attentions if step.k is None}
+    for step in attentions:
+        step.meets = step.k is not None and step.cache in read_again
+    return steps
 
 
 @dataclass(slots=True)
 class _Fusion:
     tape: Tape
     scratch: StepScratch
+    in_ram: Collection[str]
     at: int = 0  # the next operation
     made: list[Step] = field(default_factory=list)
     home: Tensor | None = None  # where the tape has the residual stream
     x: Tensor | None = None  # where it is now
     gate: GatedUnit | None = None  # that the next product's input needs
     _normed: Tensor | None = None  # where the tape has what the latest norm leaves
+    table: Embed | None = None  # whose row the next norm of parts adds
 
     def steps(self) -> list[Step]:
         while (op := self._next()) is not None:
-            if isinstance(op, Rotate):
+            if isinstance(op, Rotate) or (isinstance(op, RMSNorm) and op.weight is None):
                 self.made.append(self._attention())
                 continue
             if isinstance(op, Route):
                 self.made += self._experts()
+                continue
+            if isinstance(op, RMSNorm) and op.parts > 1:
+                self.made.append(self._norm_parts(op))
                 continue
             product, x = self._product(op)
             self._take_products(product, x)
             if product.outputs[-1] == self.tape.logits:
                 self._take_logits(product)
             self.made.append(product)
-        if self.gate is not None:
-            raise NoStepError("a gated unit that no product reads")
+        if self.gate is not None or self.table is not None:
+            raise NoStepError(
+                "a gated unit that no product reads, or an embedding that nothing does"
+            )
         return self.made
 
     def _next(self) -> Operation | None:
@@ -113,11 +138,14 @@ class _Fusion:
 
     def _product(self, op: Operation) -> tuple[Product, Tensor]:
         """A step without its matrices yet: how it makes its input, and where the tape has that."""
-        if isinstance(op, Embed):
+        if isinstance(op, Embed) and self.home is None and op.weight.name not in self.in_ram:
             product = Product(Prologue.EMBED, op.y.width, [], [], x_out=op.y)
             product.embedding, product.scale = op.weight, op.scale
             self.home = self.x = op.y
             self.at += 1
+            if isinstance(table := self._next(), Embed):
+                self.table = table
+                self.at += 1
             return product, self._take_norm(product)
         if isinstance(op, RMSNorm) and op.residual is not None:
             if not op.residual == op.y == self.home:
@@ -148,7 +176,7 @@ class _Fusion:
         assert self.home is not None
         kept = self.home if self.x == self.scratch.stream else self.scratch.stream
         product = Product(Prologue.ADD_NORM, op.x.width, [], [], x=self.x, y=op.x, x_out=kept)
-        product.post_norm = op.weight
+        product.post_norm, product.eps, product.scale = op.weight, op.eps, op.scale
         self.x = kept
         normed = self._take_norm(product)
         if op.eps != product.eps:
@@ -156,14 +184,19 @@ class _Fusion:
         return product, normed
 
     def _take_norm(self, product: Product) -> Tensor:
-        """Where the tape has what the norm leaves."""
+        """Where the tape has what the norm leaves, or what it has without one."""
         x = self.home
+        product_of_x = self._next()
+        if isinstance(product_of_x, MatMul) and product_of_x.x == x:
+            assert x is not None
+            return x
         select = self._next()
         if isinstance(select, SelectRows) and select.x == x:
             x = select.y  # the only row
             self.at += 1
         norm = self._next()
-        if not isinstance(norm, RMSNorm) or norm.residual is not None or norm.x != x:
+        is_plain = isinstance(norm, RMSNorm) and norm.is_plain and norm.residual is None
+        if not isinstance(norm, RMSNorm) or not is_plain or norm.x != x:
             raise NoStepError(
                 f"a norm of the residual stream should follow, not {type(norm).__name__}"
             )
@@ -219,10 +252,36 @@ class _Fusion:
         product.epilogue = Epilogue.ADD
         return self.x
 
+    def _norm_parts(self, op: RMSNorm) -> NormParts:
+        if self.table is None or op.weight is None or not self.table.y == op.residual == op.y:
+            raise NoStepError("a norm of parts adds to an embedding, in place")
+        table, self.table = self.table, None
+        if op.weight.columns % table.weight.format.values or op.weight.columns % PART_WEIGHTS:
+            raise NoStepError(f"parts of {op.weight.columns} values in {table.weight.format}")
+        self.at += 1
+        return NormParts(
+            x=op.x,
+            y=op.y,
+            norm=op.weight,
+            eps=op.eps,
+            n_parts=op.parts,
+            table=table.weight,
+            scale=table.scale,
+            factor=op.scale,
+            is_in_ram=table.weight.name in self.in_ram,
+        )
+
     def _take_gate(self, gate: GatedUnit, product: Product) -> None:
         if gate.activation is Activation.CLAMPED:
             raise NoStepError("a gated unit that clamps")
-        if [gate.gate, gate.up] != product.outputs or product.biases:
+        if product.biases:
+            raise NoStepError("a gated unit of products with biases")
+        if [gate.gate] == product.outputs == [gate.y] and self._is_kept(gate.up):
+            self.at += 1
+            product.epilogue, product.activation = Epilogue.GATED_WITH, gate.activation
+            product.gated = gate.up
+            return
+        if [gate.gate, gate.up] != product.outputs:
             raise NoStepError("a gated unit should follow its two products")
         self.at += 1
         if product.weights[0].format != product.weights[1].format:
@@ -271,23 +330,45 @@ class _Fusion:
         second.y, second.epilogue, second.experts = choice, Epilogue.ADD, Experts.of(downs)
         return first, second
 
+    def _is_kept(self, tensor: Tensor) -> bool:
+        """Whether all groups have seen it: a norm of parts has left it."""
+        return any(
+            isinstance(step, NormParts) and step.y.region.covers(tensor.region)
+            for step in self.made
+        )
+
     def _attention(self) -> Attention:
-        q, k, store, attend = attention_at(self.tape, self.at)
+        values = self._next()
+        if isinstance(values, RMSNorm):
+            self.at += 1
+        else:
+            values = None
+        q, attend = self.tape.operations[self.at : self.at + 2]
+        k: Rotate | None = None
+        v: Tensor | None = None
+        if isinstance(q, Rotate) and isinstance(attend, Attend) and values is None:
+            if attend.q != q.x:
+                raise NoStepError("attention should be of the queries before it")
+            _check_scores(attend)
+            self.at += 2
+        else:
+            q, k, store, attend = attention_at(self.tape, self.at)
+            v = store.v if values is None else _raw_values(values, store, q, attend.kv_heads)
+            self.at += 4
         if q.turned % 4:
             raise NoStepError(f"{q.turned} rotated values of a head; steps take fours")
-        self.at += 4
         return Attention(
             q=q.x,
-            k=k.x,
-            v=store.v,
+            k=None if k is None else k.x,
+            v=v,
             y=attend.y,
             q_norm=q.norm,
-            k_norm=k.norm,
+            k_norm=None if k is None else k.norm,
             table=q.table,
             pairing=q.pairing,
             eps=q.eps,
             scale=q.scale,
-            cache=store.cache,
+            cache=attend.cache,
             kv_heads=attend.kv_heads,
             window=attend.window,
             magnitude=q.magnitude,
@@ -295,4 +376,13 @@ class _Fusion:
             temperature=q.temperature,
             partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
+            norms_values=values is not None,
         )
+
+
+def _raw_values(norm: RMSNorm, store: CacheStore, q: Rotate, kv_heads: int) -> Tensor:
+    """Where the values lie before a norm that has no weight."""
+    is_bare = norm.weight is None and norm.residual is None and norm.scale == 1.0
+    if not is_bare or (norm.y, norm.parts, norm.eps) != (store.v, kv_heads, q.eps):
+        raise NoStepError("values should be normed by heads, without a weight, as queries are")
+    return norm.x

@@ -41,6 +41,11 @@ def offset_of(tensor: Tensor | None) -> int:
     return NONE if tensor is None else tensor.offset
 
 
+def literal(flag: bool) -> str:
+    """As GLSL has it."""
+    return str(flag).lower()
+
+
 def float_bits(value: float) -> int:
     """The word that holds a float32."""
     return int(np.float32(value).view(np.uint32))

@@ -1,6 +1,6 @@
 """What a tape asks of the steps kernel, and whether a device can give it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from llm.gpu.kernels.kernel import Kernel
@@ -10,32 +10,33 @@ from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.steps.attention import PART_FLOATS, heads_together, lane_cells
 from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
 from llm.gpu.steps.residency import MOST_GROUPS
-from llm.gpu.steps.steps import Product, Prologue
+from llm.gpu.steps.steps import NormParts, Product, Prologue
 from llm.gpu.tape import Tape
 
 LEAST_PAGES = 64  # of a table: a power of two, so that few kernels serve all contexts
+MOST_PART_VALUES = 32  # of a lane, in a norm of parts
 MAX_PARTS = 32  # of the cells of a key/value head
 SMALL_SHARED = 7064  # bytes of the kernel's shared variables that no size of a model changes
 
 
 class StepSizes:
-    """Raises NoStepError where the kernel has no steps for what the architecture does."""
+    """Raises NoStepError where the kernel has no steps for what the architecture does.
 
-    def __init__(self, tape: Tape) -> None:
+    `in_ram` are the names of tables there.
+    """
+
+    def __init__(self, tape: Tape, in_ram: Collection[str] = ()) -> None:
         attention = [op for op in tape.operations if isinstance(op, Attend)]
         if not attention:
             raise NoStepError("a tape without attention")
-        first = attention[0]
         self.width = next(op.y.width for op in tape.operations if isinstance(op, Embed))
-        self.head_size = first.q.width // first.heads
-        self.group_heads = first.heads // first.kv_heads
-        if any(op.q.width // op.heads != self.head_size for op in attention):
-            raise NoStepError("heads of several sizes")
-        if any(op.heads // op.kv_heads != self.group_heads for op in attention):
-            raise NoStepError("several numbers of query heads to a key/value head")
+        self.head_sizes = {op.q.width // op.heads for op in attention}
+        self.groups_of_heads = {op.heads // op.kv_heads for op in attention}
         n_heads = max(op.heads for op in attention)
         self.partial_floats = n_heads * MAX_PARTS * (self.head_size + PART_FLOATS)
-        steps = fuse(tape, self.scratch(0))
+        steps = fuse(tape, self.scratch(0), in_ram)
+        norms = [step for step in steps if isinstance(step, NormParts)]
+        self.part_width = max((step.x.width // step.n_parts for step in norms), default=0)
         products = [step for step in steps if isinstance(step, Product)]
         self.longest_input = max(step.width for step in products)
         plain = (Prologue.PLAIN, Prologue.GATED)
@@ -50,7 +51,22 @@ class StepSizes:
         self.experts = next(iter(choices), None)  # of a layer, and those that a token uses
         weights = [weight for step in products for weight in step.weights]
         weights += [step.embedding for step in products if step.embedding is not None]
-        self.formats = {weight.format.name for weight in weights}
+        self.formats = {weight.format.name for weight in weights} | {it.format for it in norms}
+
+    @property
+    def head_size(self) -> int:
+        """Of the largest heads."""
+        return max(self.head_sizes)
+
+    @property
+    def group_heads(self) -> int:
+        """The most query heads that share a key/value head."""
+        return max(self.groups_of_heads)
+
+    @property
+    def together(self) -> int:
+        """The most query heads that a group attends for."""
+        return max(map(heads_together, self.groups_of_heads))
 
     @property
     def scratch_floats(self) -> int:
@@ -97,15 +113,15 @@ class StepSizes:
             pages *= 2
         if (
             subgroup_size < 8
-            or self.head_size & (self.head_size - 1)
-            or self.head_size < 2 * max(subgroup_size, RESIDENT_SUBGROUPS)
+            or any(size & (size - 1) for size in self.head_sizes)
+            or min(self.head_sizes) < 2 * max(subgroup_size, RESIDENT_SUBGROUPS)
+            or self.part_width > MOST_PART_VALUES * subgroup_size
         ):
             return None
         kernel = steps_kernel(
             subgroup_size=subgroup_size,
             head_size=self.head_size,
-            group_heads=self.group_heads,
-            together=heads_together(self.group_heads),
+            together=self.together,
             lane_cells=lane_cells(self.head_size),
             pages=pages,
             input_size=self.longest_input,
@@ -119,11 +135,9 @@ class StepSizes:
 
     def _shared_bytes(self, subgroup_size: int) -> int:
         runs = -(-self.longest_input // 128) * 8
-        pool = 16 * max(
-            2 * runs, RESIDENT_SUBGROUPS * self.head_size // 4, self.longest_normed // 4
-        )
-        floats_of_head = self.head_size + 2 * RESIDENT_SUBGROUPS
-        heads = heads_together(self.group_heads) * 4 * floats_of_head
+        unit_quads = 2 * min(self.head_size // 8, subgroup_size)  # see attend_heads.glslh
+        pool = 16 * max(2 * runs, RESIDENT_SUBGROUPS * unit_quads, self.longest_normed // 4)
+        heads = self.together * 4 * (self.head_size + 2 * RESIDENT_SUBGROUPS)
         cell = 4 * self.head_size
         experts = 0 if self.experts is None else 4 * self.experts[0] + 8 * self.experts[1]
         return pool + 8 * runs + heads + cell + experts + SMALL_SHARED

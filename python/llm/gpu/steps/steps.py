@@ -24,15 +24,17 @@ from llm.gpu.steps.packing import (
     ceil_div,
     float_bits,
     glsl_float,
+    literal,
     offset_of,
     plane_addresses,
     vector_address,
 )
 
 X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
-CAP, BIAS, BIAS_PLACES = 5, 8, 61
+BIAS, BIAS_PLACES = 8, 61
 AHEAD, AHEAD_LINES = 18, 20
 NEXT, NEXT_STRIDE, NEXT_END = 57, 59, 60
+WITH, CAP, FACTOR = 61, 62, 62
 MAX_SEGMENTS = 3
 PART_WEIGHTS = 32
 WORD = 4  # bytes
@@ -46,12 +48,12 @@ WIDE_UNITS = ("q4_k",)  # formats of which a lane takes two parts at once
 
 
 class Prologue(IntEnum):
-    """How the input of a product is made."""
+    """How the input of a product is made, before its norm, where it has one."""
 
     PLAIN = 0
     EMBED = 1
     NORM = 2
-    ADD_NORM = 3
+    ADD_NORM = 3  # x + y normed
     GATED = 4
 
 
@@ -64,6 +66,7 @@ class Epilogue(IntEnum):
     ADD = 3
     BIASED = 4
     CAPPED = 5
+    GATED_WITH = 6  # the only product is the gate, of what is there already
 
 
 LOGITS = (Epilogue.BEST, Epilogue.CAPPED)  # of the product that makes them
@@ -124,12 +127,15 @@ class Product:
     post_norm: Weight | None = None
     eps: float = 0.0
     embedding: Weight | None = None
-    scale: float = 1.0  # of the embedding, or of the shares of experts
+    scale: float = 1.0  # of the embedding, of a sum, or of the shares of experts
     activation: Activation = Activation.GELU  # of a gated prologue or epilogue
     biases: list[Weight] = field(default_factory=list)  # of each matrix, or none
     logit_scale: float = 1.0
     logit_cap: float = 0.0  # soft; or 0
     experts: Experts | None = None  # whose matrices these are
+    gated: Tensor | None = None  # what is there already
+
+    meets = False  # all read what it leaves in the next step
 
     @property
     def label(self) -> str:
@@ -150,7 +156,7 @@ class Product:
             lines.append(self.experts.call)
         if self.embedding is not None:
             lines.append(f"embed_row_{self.embedding.format.name}(token, {self.width}u);")
-        is_gated = str(self.epilogue is Epilogue.GATED).lower()
+        is_gated = literal(self.epilogue is Epilogue.GATED)
         for number, (_, start, end) in enumerate(self._runs()):
             lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
         lines.append(f"const float scale = {self._input_call()}")
@@ -162,7 +168,7 @@ class Product:
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
         slots = "" if self.experts is None else f", {self.experts.slots}"
         for number, (name, _, end) in enumerate(self._runs()):
-            streams = str(name in STREAMED and rounds >= STREAM_ROUNDS).lower()
+            streams = literal(name in STREAMED and rounds >= STREAM_ROUNDS)
             arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}{slots}"
             lines.append(f"multiply_{name}(share_{number}, {arguments}, best);")
         if self.epilogue in LOGITS:
@@ -177,6 +183,8 @@ class Product:
         words[6:10] = (*vector_address(self.norm, locate), *vector_address(self.post_norm, locate))
         if self.epilogue is Epilogue.CAPPED:
             words[CAP] = float_bits(self.logit_cap)
+        if self.gated is not None:
+            words[WITH] = self.gated.offset
         if self.biases:
             first = min(self.biases, key=lambda bias: locate(bias)[0])
             words[BIAS : BIAS + 2] = vector_address(first, locate)
@@ -241,7 +249,50 @@ class Product:
         if self.prologue is Prologue.GATED:
             return f"gated_input({self.width}u, {int(self.activation)}u);"
         kind = {Prologue.EMBED: "EMBED", Prologue.NORM: "NORM", Prologue.ADD_NORM: "ADD"}
-        return f"normed_input({self.width}u, INPUT_{kind[self.prologue]});"
+        is_scaled = self.prologue is Prologue.ADD_NORM and self.scale != 1.0
+        flags = f"{literal(self.norm is not None)}, {literal(is_scaled)}"
+        return f"normed_input({self.width}u, INPUT_{kind[self.prologue]}, {flags});"
+
+
+@dataclass(slots=True)
+class NormParts:
+    """y = factor * (scale * the token's row of a table + x normed by parts).
+
+    A table in RAM is not read: the host has put its row, scaled, where y is.
+    """
+
+    x: Tensor
+    y: Tensor
+    norm: Weight
+    eps: float
+    n_parts: int
+    table: Weight
+    scale: float
+    factor: float
+    is_in_ram: bool
+
+    meets = True  # steps to come read parts of y each
+    label = "norm parts"
+
+    @property
+    def format(self) -> str:
+        return "f32" if self.is_in_ram else self.table.format.name
+
+    def case(self, _grid: Grid) -> str:
+        """GLSL that runs steps of this kind."""
+        row = "0u" if self.is_in_ram else "token"
+        return f"embed_row_{self.format}({row}, {self.x.width}u, {self.n_parts}u);"
+
+    def pack(self, kind: int, locate: Locate, _grid: Grid, _groups: int) -> Words:
+        """As of a Product."""
+        words = np.zeros(STEP_WORDS, np.uint32)
+        words[:3] = (kind, self.x.offset, self.y.offset)
+        scale = self.factor * (1.0 if self.is_in_ram else self.scale)
+        words[4:6] = (float_bits(self.eps), float_bits(scale))
+        words[6:8] = vector_address(self.norm, locate)
+        words[EMBEDDING : EMBEDDING + 8] = plane_addresses(self.table, locate)
+        words[FACTOR] = float_bits(self.factor)
+        return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +302,8 @@ class Pick:
     label: str
     function: str
     stays: bool  # no group needs what another does there
+
+    meets = False
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
@@ -269,4 +322,4 @@ DRAWN = (
     Pick("draw", "draw_sample", stays=True),
 )
 
-Step = Product | Attention | Join | Pick
+Step = Product | NormParts | Attention | Join | Pick

@@ -4,7 +4,8 @@ A tag is the lowest bit of a value, another one with each value that is written 
 readers look until it is the new one: shaders/include/step_tags.glslh. That nobody writes to a place
 that others still read follows from what a group has to wait for: a group that is in a product has
 seen all that the step before it left, so no group still reads in that step, or, where that was an
-attention or what joins its parts (few groups take part), in the ones before it.
+attention or what joins its parts (few groups take part), in the ones before it. Where others than
+the next step read what one leaves, all groups meet behind it.
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ from llm.gpu.steps.steps import (
     TAGS,
     X_OUT,
     Epilogue,
+    NormParts,
     Product,
     Prologue,
     Step,
@@ -34,10 +36,12 @@ TURNS, IS_USED = 2, 4  # bits of a field; bit 0 is the tag itself
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Floats of the work buffer whose tags have to start at 0."""
+    """Floats of the work buffer whose tags have to start at 0; parts of cells lie far away."""
 
     first: int = 0
     count: int = 0
+    first_part: int = 0
+    n_parts: int = 0
 
 
 NO_PLACES = Places()
@@ -53,15 +57,20 @@ def tag_steps(
     """
     has_copies = any(_adds_norm(step) for step in steps)
     tags = _tags_of(steps, has_copies, grid, groups)
-    if tags is None:
+    places = _places(steps, has_copies, groups)
+    if tags is None or any(isinstance(s, NormParts) and _is_cleared(s.y, places) for s in steps):
         return NO_PLACES
     for number, (step, words) in enumerate(zip(steps, packed, strict=True)):
         words[TAGS] = tags[number]
-        words[STAYS] = number > 0 and not _is_last(step)
-        if has_copies and isinstance(step, Product) and step.x_out is not None:
-            words[X] = words[X_OUT] = copies
+        words[STAYS] = number > 0 and not _is_last(step) and not step.meets
+        if not has_copies or not isinstance(step, Product):
+            continue
+        if step.x_out is not None or step.prologue is Prologue.NORM:
+            words[X] = copies
             words[COPIES] = step.width
-    return _places(steps, has_copies, groups)
+        if step.x_out is not None:
+            words[X_OUT] = copies
+    return places
 
 
 def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -> list[int] | None:
@@ -76,8 +85,10 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
     tags = []
     for number, step in enumerate(steps):
         fields: dict[int, int] = {}
-        for field, tensor in _reads(step):
-            fields[field] = _field(written[tensor.offset], totals[tensor.offset])
+        for field, tensor in _reads(step, has_copies):
+            bits = _field(written[tensor.offset], totals[tensor.offset])
+            if fields.setdefault(field, bits) != bits:
+                return None
             last_read[tensor.offset] = number
         for field, tensor in _writes(step, has_copies, groups):
             if last_read.get(tensor.offset, -3) > number - _steps_behind(steps, number):
@@ -107,10 +118,11 @@ def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) 
     if _overlap(tensors):
         return False
     for before, step in pairwise(steps):
-        if not _hands_on(before, groups) <= {tensor.offset for _, tensor in _reads(step)}:
+        read = {tensor.offset for _, tensor in _reads(step, has_copies)}
+        if not before.meets and not _hands_on(before, groups) <= read:
             return False
         if isinstance(step, Product) and (
-            sum(step.passes(grid)) < groups or (has_copies and _uses_stream(step))
+            sum(step.passes(grid)) < groups or (has_copies and step.epilogue is Epilogue.ADD)
         ):
             return False
     first = steps[0]
@@ -122,14 +134,17 @@ def _field(count: int, total: int) -> int:
     return IS_USED | (total & 1) * TURNS | count & 1
 
 
-def _reads(step: Step) -> Iterator[tuple[int, Tensor]]:
+def _reads(step: Step, has_copies: bool) -> Iterator[tuple[int, Tensor]]:
     """What a step waits for: the fields of its tags, and where the values lie."""
     if isinstance(step, Join):
         yield TAG_X, step.of.partials
     elif isinstance(step, Attention):
-        yield from ((TAG_X, tensor) for tensor in (step.q, step.k, step.v))
+        yield from ((TAG_X, it) for it in (step.q, step.k, step.v) if it is not None)
+    elif isinstance(step, NormParts):
+        yield TAG_X, step.x
     elif isinstance(step, Product):
-        if step.x is not None and step.prologue is not Prologue.ADD_NORM:
+        is_own = has_copies and step.prologue is Prologue.NORM  # a copy
+        if step.x is not None and step.prologue is not Prologue.ADD_NORM and not is_own:
             yield TAG_X, step.x
         if step.y is not None:
             yield TAG_Y, step.y
@@ -158,11 +173,6 @@ def _adds_norm(step: Step) -> bool:
     return isinstance(step, Product) and step.prologue is Prologue.ADD_NORM
 
 
-def _uses_stream(step: Product) -> bool:
-    """Whether it reads or writes a residual stream that all groups share."""
-    return step.prologue is Prologue.NORM or step.epilogue is Epilogue.ADD
-
-
 def _is_last(step: Step) -> bool:
     return isinstance(step, Product) and step.epilogue in LOGITS
 
@@ -172,7 +182,27 @@ def _overlap(tensors: set[Tensor]) -> bool:
     return any(start < end for (_, end), (start, _) in pairwise(spans))
 
 
+def _is_cleared(tensor: Tensor, places: Places) -> bool:
+    """Whether what the host may have put there is lost before the first step."""
+    end = places.first + places.count
+    return tensor.offset < end and places.first < tensor.offset + tensor.width
+
+
 def _places(steps: Sequence[Step], has_copies: bool, groups: int) -> Places:
-    tensors = [tensor for step in steps for _, tensor in _writes(step, has_copies, groups)]
-    first = min(tensor.offset for tensor in tensors)
-    return Places(first, max(tensor.offset + tensor.width for tensor in tensors) - first)
+    parted = {id(step) for step in steps if isinstance(step, Attention) and step.has_parts}
+    near, parts = (
+        [
+            tensor
+            for step in steps
+            if (id(step) in parted) == is_parted
+            for _, tensor in _writes(step, has_copies, groups)
+        ]
+        for is_parted in (False, True)
+    )
+    return Places(*_span(near), *_span(parts))
+
+
+def _span(tensors: Sequence[Tensor]) -> tuple[int, int]:
+    """Where they begin, and how many floats it is to their end."""
+    first = min((tensor.offset for tensor in tensors), default=0)
+    return first, max((tensor.offset + tensor.width for tensor in tensors), default=0) - first

@@ -26,3 +26,13 @@ def test_a_weight_above_the_limit_stands_alone() -> None:
     layout = place([Weight("a", F32, 1, 4), Weight("b", F32, 1, 400)], limit=100)
     assert layout.placements["b"].shard == 1
     assert layout.shard_words == (4, 400)
+
+
+def test_far_weights_have_shards_of_their_own() -> None:
+    """After the others', whatever their sizes."""
+    far = [Weight("far", Q8_0, 3, 32), Weight("farther", F32, 1, 5)]
+    layout = place([Weight("near", F32, 1, 400)], far=far)
+    assert layout.n_bound == 1
+    assert [layout.placements[name].shard for name in ("near", "far", "farther")] == [0, 1, 2]
+    assert layout.placements["far"].planes == (0, 24)
+    assert layout.shard_words == (400, 28, 8)

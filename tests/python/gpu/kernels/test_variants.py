@@ -12,14 +12,16 @@ def test_pack_params() -> None:
     packed = pack_params(
         "rms_norm",
         count_at=1,
-        planes=(4, 8, 12, 16),
-        width=640,
+        norm=16,
+        width=64,
+        stride=640,
         x=20,
         y=24,
         residual=0xFFFFFFFF,
         eps=0.5,
+        scale=2.0,
     )
-    assert packed == struct.pack("<8IfI8x", 4, 8, 12, 16, 640, 20, 24, 0xFFFFFFFF, 0.5, 1)
+    assert packed == struct.pack("<6I2fI12x", 16, 64, 640, 20, 24, 0xFFFFFFFF, 0.5, 2.0, 1)
 
 
 @pytest.mark.parametrize(

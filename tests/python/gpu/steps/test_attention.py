@@ -32,25 +32,38 @@ def test_parts(heads: tuple[int, int, int], groups: int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("pairing", "norm", "window", "arguments"),
     [
-        (Pairing.ADJACENT, None, 0, "true, 20u, false, 1.0, 0.0, 0.0, 1u"),
-        (Pairing.HALVES, Weight("norm", F32, 1, 64), 512, "false, 20u, true, 1.0, 0.0, 0.0, 1u"),
+        (Pairing.ADJACENT, None, 0, "true, true, 20u, false, false, 1.0, 0.0, 0.0, 1u"),
+        (
+            Pairing.HALVES,
+            Weight("norm", F32, 1, 64),
+            512,
+            "true, false, 20u, true, false, 1.0, 0.0, 0.0, 1u",
+        ),
     ],
 )
 def test_the_case_of_attention(
     pairing: Pairing, norm: Weight | None, window: int, arguments: str
 ) -> None:
     step = an_attention(pairing=pairing, norm=norm, window=window)
-    assert step.case(GRID) == f"attend_apart(position, 2u, false, {arguments});"
+    assert step.case(GRID) == f"attend_apart(position, 2u, 3u, 64u, false, {arguments});"
     grid = Grid(groups=3, subgroup_size=8)
     far, join = replace(step, window=0).for_many_cells(grid)
-    assert far.case(GRID) == f"attend_together(position, 2u, true, {arguments});"
+    assert far.case(GRID) == f"attend_together(position, 2u, 3u, 64u, true, {arguments});"
     assert far.label == "attention, all cells, in parts"
-    assert join.case(GRID) == "join_parts(6u);"
+    assert join.case(GRID) == "join_parts(6u, 64u);"
     changed = replace(
         step, magnitude=1.25, soft_cap=50.0, temperature=Temperature(rate=0.5, length=4096)
     )
     extras = "1.25, 50.0, 0.5, 4096u);"
     assert changed.case(GRID) == step.case(GRID).replace("1.0, 0.0, 0.0, 1u);", extras)
+
+
+def test_the_case_of_attention_to_cells_of_another_layer() -> None:
+    step = replace(an_attention(heads=8, kv_heads=1), k=None, v=None, k_norm=None)
+    arguments = "1u, 8u, 64u, false, false, false, 20u, false, false, 1.0, 0.0, 0.0, 1u"
+    assert step.case(GRID) == f"attend_apart(position, {arguments});"
+    values = replace(an_attention(), norms_values=True)
+    assert values.case(GRID).endswith("false, 20u, false, true, 1.0, 0.0, 0.0, 1u);")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_kernel(has_integer_dot: bool) -> None:
     kernel = sizes.kernel(16, PLENTY, CASES, context=4097, has_integer_dot=has_integer_dot)
     assert kernel is not None
     assert kernel.group_size == RESIDENT_SUBGROUPS * 16
-    defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "GROUP_HEADS": 3, "INPUT_SIZE": 800}
+    defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "INPUT_SIZE": 800}
     defines |= {"TOGETHER": 2, "LANE_CELLS": 4, "PAGES": 128}
     defines |= {"MODEL_WIDTH": 320, "FORMATS": "f16 q4_k q8_0"}
     defines |= {"STEP_CASES": "case 1u: { one(); } break; case 2u: { two(); } break;"}
@@ -154,10 +154,31 @@ def test_scratch() -> None:
     ("layers", "message"),
     [
         pytest.param([], "a tape without attention", id="no layers"),
-        pytest.param([(4, 2, 64), (4, 2, 128)], "heads of several sizes", id="head sizes"),
-        pytest.param([(4, 2, 64), (4, 1, 64)], "several numbers of query heads", id="sharing"),
     ],
 )
 def test_models_without_steps(layers: list[Heads], message: str) -> None:
     with pytest.raises(NoStepError, match=message):
         StepSizes(tape_of(layers))
+
+
+@pytest.mark.parametrize(
+    ("other", "subgroup_size", "fits"),
+    [
+        pytest.param((4, 1, 128), 32, True, id="larger heads, more of them together"),
+        pytest.param((4, 4, 32), 8, True, id="smaller heads"),
+        pytest.param((4, 4, 32), 32, False, id="heads that are too small"),
+        pytest.param((4, 4, 96), 32, False, id="no power of two"),
+    ],
+)
+def test_layers_with_heads_of_other_sizes(other: Heads, subgroup_size: int, fits: bool) -> None:
+    sizes = StepSizes(tape_of([(4, 2, 64), other]))
+    kernel = sizes.kernel(subgroup_size, PLENTY, CASES, context=4097, has_integer_dot=True)
+    assert (kernel is not None) == fits
+    assert sizes.head_size == max(64, other[2])
+    assert sizes.group_heads == max(2, other[0] // other[1])
+    if kernel is not None:
+        assert kernel.defines["HEAD_SIZE"] == sizes.head_size
+        needed = shared_bytes(expand_kernel(kernel))
+        for memory in (needed, needed - 1):
+            found = sizes.kernel(subgroup_size, memory, CASES, context=4097, has_integer_dot=True)
+            assert (found is not None) == (memory == needed)

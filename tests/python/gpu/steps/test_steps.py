@@ -20,6 +20,7 @@ from llm.gpu.steps.steps import (
     SEGMENT,
     SEGMENT_WORDS,
     Epilogue,
+    NormParts,
     Product,
     Prologue,
     RowPlan,
@@ -284,7 +285,7 @@ def test_the_case_of_a_product() -> None:
         "embed_row_f16(token, 512u); "
         "const Share share_0 = next_share(0u, 1u, false); "
         "const Share share_1 = next_share(1u, 3u, false); "
-        "const float scale = normed_input(512u, INPUT_EMBED); "
+        "const float scale = normed_input(512u, INPUT_EMBED, false, false); "
         "Best best = NO_BEST; "
         f"multiply_q4_k(share_0, 1u, scale, {sizes}); "
         f"multiply_q6_k(share_1, 3u, scale, {sizes}); "
@@ -309,8 +310,8 @@ def test_where_rows_are_loaded_early(height: int, format: object, streams: bool)
     ("prologue", "call"),
     [
         (Prologue.PLAIN, "plain_input(96u);"),
-        (Prologue.NORM, "normed_input(96u, INPUT_NORM);"),
-        (Prologue.ADD_NORM, "normed_input(96u, INPUT_ADD);"),
+        (Prologue.NORM, "normed_input(96u, INPUT_NORM, false, false);"),
+        (Prologue.ADD_NORM, "normed_input(96u, INPUT_ADD, false, false);"),
         (Prologue.GATED, "gated_input(96u, 1u);"),
     ],
 )
@@ -318,3 +319,26 @@ def test_how_a_case_makes_its_input(prologue: Prologue, call: str) -> None:
     step = a_product([7], 96)
     step.prologue, step.activation = prologue, Activation.SILU
     assert f"; const float scale = {call} Best best" in step.case(GRID)
+
+
+def test_norms_and_scales_of_inputs() -> None:
+    """A scale is that of a sum; an embedding has one in any case."""
+    step = a_product([7], 96)
+    step.scale, step.norm = 0.5, Weight("norm", FORMATS[0], 1, 96)
+    for prologue, flags in (
+        (Prologue.NORM, "NORM, true, false"),
+        (Prologue.EMBED, "EMBED, true, false"),
+        (Prologue.ADD_NORM, "ADD, true, true"),
+    ):
+        step.prologue = prologue
+        assert f"INPUT_{flags});" in step.case(GRID)
+
+
+@pytest.mark.parametrize("is_in_ram", [True, False])
+def test_the_case_of_a_norm_of_parts(is_in_ram: bool) -> None:
+    weight, x = Weight("norm", FORMATS[0], 1, 256), Tensor(0, 1, 1024)
+    table = Weight("table", Q6_K, 300, 1024)
+    step = NormParts(x, x, weight, 1e-6, 4, table, 16.0, 0.5, is_in_ram)
+    called = "embed_row_f32(0u, 1024u, 4u);" if is_in_ram else "embed_row_q6_k(token, 1024u, 4u);"
+    assert step.case(GRID) == called
+    assert step.meets

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
 from support import tiny_gemma, tiny_llama
+from support.architectures.gemma4 import write_gemma4
 from support.glsl_constants import constants
-from support.tag_simulation import GROUPS, OvertakenError, is_copied, run, writes_of
+from support.tag_simulation import GROUPS, NO_TAG, OvertakenError, is_copied, run, writes_of
 
 from llm.files.gguf import GgufFile
 from llm.gpu.kernels.shader_source import INCLUDES
@@ -20,7 +21,7 @@ from llm.gpu.steps import tags
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.packing import Grid, Words
-from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
+from llm.gpu.steps.steps import Epilogue, NormParts, Product, Prologue, Step
 from llm.gpu.steps.tags import NO_PLACES, tag_steps
 from llm.models.registry import Limits, make_program
 
@@ -29,11 +30,12 @@ COPIES = 1 << 20
 WRITERS: dict[str, Callable[..., Path]] = {
     "gemma3": tiny_gemma.write_tiny_gemma,
     "llama": tiny_llama.write_tiny_llama,
+    "gemma4": write_gemma4,
 }
-MIXED = {"gemma3": tiny_gemma.MIXED, "llama": tiny_llama.MIXED}
+MIXED = {"gemma3": tiny_gemma.MIXED, "llama": tiny_llama.MIXED, "gemma4": {}}
 
 
-@pytest.fixture(scope="module", params=["gemma3", "llama"])
+@pytest.fixture(scope="module", params=WRITERS)
 def architecture(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -83,11 +85,31 @@ def test_no_group_overtakes_another(all_steps: list[Step], seed: int) -> None:
     run(all_steps, words, seed)
 
 
-def test_only_the_embedding_and_the_logits_need_a_barrier(all_steps: list[Step]) -> None:
+def test_only_the_embedding_and_the_logits_need_a_barrier(
+    all_steps: list[Step], architecture: str
+) -> None:
+    """And what others than the next step read: it has no tags, by which it would be seen."""
     words = packed(all_steps)
     tag_steps(all_steps, words, COPIES, GRID, GROUPS)
     stays = [bool(found[layout.STAYS]) for found in words]
-    assert stays == [False, *[True] * (len(all_steps) - 2), False]
+    expected = [not step.meets for step in all_steps]
+    expected[0] = expected[-1] = False
+    assert stays == expected
+    # the inputs of all layers, and the cells of two layers that others read
+    assert sum(step.meets for step in all_steps) == (3 if architecture == "gemma4" else 0)
+
+
+def test_a_row_from_ram_is_not_cleared(steps: list[Step], architecture: str) -> None:
+    """Where it would be, barriers stay."""
+    if architecture != "gemma4":
+        return
+    norm = steps[1]
+    assert isinstance(norm, NormParts)
+    places = tag_steps(steps, packed(steps), COPIES, GRID, GROUPS)
+    assert norm.y.offset + norm.y.width <= places.first
+    moved = replace(norm, y=replace(norm.y, offset=places.first))
+    changed = [steps[0], moved, *steps[2:]]
+    assert tag_steps(changed, packed(changed), COPIES, GRID, GROUPS) == NO_PLACES
 
 
 def tensors_of(steps: list[Step]) -> list[Tensor]:
@@ -105,8 +127,12 @@ def test_all_places_are_cleared(all_steps: list[Step]) -> None:
     ends = {tensor.offset: tensor.offset + tensor.width for tensor in tensors_of(all_steps)}
     for step in all_steps:
         for write in writes_of(step, is_copied=is_copied(all_steps)):
-            assert places.first <= write.at[0]
-            assert ends[write.at[0]] <= places.first + places.count
+            if write.field == NO_TAG:
+                continue
+            is_part = isinstance(step, Attention) and step.has_parts
+            first = places.first_part if is_part else places.first
+            assert first <= write.at[0]
+            assert ends[write.at[0]] <= first + (places.n_parts if is_part else places.count)
 
 
 def test_each_group_has_a_copy_of_a_stream_that_is_normed(
@@ -115,9 +141,11 @@ def test_each_group_has_a_copy_of_a_stream_that_is_normed(
     words = packed(steps)
     tag_steps(steps, words, COPIES, GRID, GROUPS)
     for step, found in zip(steps, words, strict=True):
-        copies = architecture == "gemma3" and isinstance(step, Product) and step.x_out is not None
-        assert int(found[layout.COPIES]) == (step.width if copies else 0)
-        assert (int(found[layout.X_OUT]) == COPIES) == copies
+        writes = architecture != "llama" and isinstance(step, Product) and step.x_out is not None
+        is_norm = isinstance(step, Product) and step.prologue is Prologue.NORM
+        reads = writes or (architecture != "llama" and is_norm)
+        assert int(found[layout.COPIES]) == (step.width if reads else 0)
+        assert (int(found[layout.X_OUT]) == COPIES) == writes
 
 
 def without(words: list[Words], field: int) -> None:
@@ -149,14 +177,6 @@ def test_a_shared_embedding_needs_a_barrier(steps: list[Step], architecture: str
             run(steps, words, seed)
 
 
-def short_rows(steps: list[Step]) -> None:
-    number = next(n for n, s in enumerate(steps) if n > 1 and isinstance(s, Product))
-    step = steps[number]
-    assert isinstance(step, Product)
-    few = [replace(weight, rows=1) for weight in step.weights]
-    steps[number] = replace(step, weights=few)
-
-
 def unread_output(steps: list[Step]) -> None:
     step = steps[-1]
     assert isinstance(step, Product)
@@ -164,24 +184,34 @@ def unread_output(steps: list[Step]) -> None:
     steps[-1] = replace(step, **{field: Tensor(1 << 19, 1, step.width)})
 
 
-def overlapping(steps: list[Step]) -> None:
-    attention = steps[1]
+def first_attention(steps: list[Step]) -> tuple[int, Attention, Product]:
+    """Its number, and the product that follows."""
+    number = next(n for n, step in enumerate(steps) if isinstance(step, Attention))
+    attention, product = steps[number : number + 2]
     assert isinstance(attention, Attention)
-    moved = replace(attention.y, offset=attention.q.offset + 4)
-    steps[1] = replace(attention, y=moved)
-    product = steps[2]
     assert isinstance(product, Product)
-    steps[2] = replace(product, x=moved)
+    return number, attention, product
+
+
+def short_rows(steps: list[Step]) -> None:
+    number, _, step = first_attention(steps)
+    number += 1
+    few = [replace(weight, rows=1) for weight in step.weights]
+    steps[number] = replace(step, weights=few)
+
+
+def overlapping(steps: list[Step]) -> None:
+    number, attention, product = first_attention(steps)
+    moved = replace(attention.y, offset=attention.q.offset + 4)
+    steps[number] = replace(attention, y=moved)
+    steps[number + 1] = replace(product, x=moved)
 
 
 def output_that_is_still_read(steps: list[Step]) -> None:
     """The attention leaves its sums where its keys are, which slower groups still read."""
-    attention = steps[1]
-    assert isinstance(attention, Attention)
-    steps[1] = replace(attention, y=attention.q)
-    product = steps[2]
-    assert isinstance(product, Product)
-    steps[2] = replace(product, x=attention.q)
+    number, attention, product = first_attention(steps)
+    steps[number] = replace(attention, y=attention.q)
+    steps[number + 1] = replace(product, x=attention.q)
 
 
 def output_that_slow_groups_still_read(steps: list[Step]) -> None:
@@ -202,11 +232,11 @@ def output_that_slow_groups_still_read(steps: list[Step]) -> None:
 
 def added_to_copies(steps: list[Step]) -> None:
     """A product adds to a residual stream of which the norms have copies."""
-    product, norm = steps[2], steps[3]
-    assert isinstance(product, Product)
+    number, _, product = first_attention(steps)
+    norm = steps[number + 2]
     assert isinstance(norm, Product)
-    steps[2] = replace(product, epilogue=Epilogue.ADD)
-    steps[3] = replace(norm, prologue=Prologue.ADD_NORM, y=product.outputs[0])
+    steps[number + 1] = replace(product, epilogue=Epilogue.ADD)
+    steps[number + 2] = replace(norm, prologue=Prologue.ADD_NORM, y=product.outputs[0])
 
 
 def no_embedding(steps: list[Step]) -> None:

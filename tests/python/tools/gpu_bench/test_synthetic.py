@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu_bench import synthetic
-from gpu_bench.shapes import SHAPES, Shape
+from gpu_bench.shapes import SHAPES, Gemma4Shape, Shape
 from llm.generate.model import load_model
 from setup.report import SetupError
 
@@ -19,6 +19,9 @@ def small(name: str) -> Shape:
     shape = dataclasses.replace(SHAPES[name], **sizes, head_size=64, context=200)
     if shape.experts:
         shape = dataclasses.replace(shape, feed_forward=256, experts=7, used_experts=3)
+    if isinstance(shape, Gemma4Shape):
+        own = {"window_head_size": 64, "pattern": 2, "shared_layers": 1, "layer_width": 256}
+        shape = dataclasses.replace(shape, **own, head_size=128, shared_feed_forward=1280)
     return dataclasses.replace(shape, width=320 if name == "gemma3-270m" else 512)
 
 
@@ -30,6 +33,7 @@ def small(name: str) -> Shape:
         ("llama-8b", 8.030),
         ("qwen3-8b", 8.191),
         ("qwen3-30b-a3b", 30.532),
+        ("gemma4-e2b", 4.629),
     ],
 )
 def test_a_shape_has_as_many_weights_as_the_real_model(name: str, billions: float) -> None:
@@ -57,7 +61,7 @@ def test_the_gguf_package_reads_the_file(name: str, tmp_path: Path) -> None:
         assert 0.001 < np.abs(values).mean() <= 1.0, tensor.name
 
 
-@pytest.mark.parametrize("name", ["gemma3-270m", "llama-1b", "qwen3-30b-a3b"])
+@pytest.mark.parametrize("name", ["gemma3-270m", "llama-1b", "qwen3-30b-a3b", "gemma4-e2b"])
 def test_the_model_runs(name: str, tmp_path: Path) -> None:
     path = tmp_path / "small.gguf"
     synthetic.ensure(path, small(name))
