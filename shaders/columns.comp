@@ -9,7 +9,7 @@
 //            SUBGROUP_SIZE  32; the driver must not choose another
 //            COLUMNS        8 or 16
 //            SLICE_STEPS    of 128 k, the most that a team of lanes keeps of a column
-//            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it
+//            HEAD_SIZE      a power of two, 8 * SUBGROUP_SIZE at most or a multiple of it; LARGEST_HEAD is the same
 //            GROUP_HEADS    query heads of a key/value head
 //            TOGETHER       of these, how many a group attends for
 //            LANE_CELLS     cells of a tile that a lane loads, at most

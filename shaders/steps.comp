@@ -12,14 +12,16 @@
 //
 // Defines    GROUP_SIZE     16 subgroups
 //            SUBGROUP_SIZE  threads; the driver must not choose another
-//            HEAD_SIZE      of the largest heads: powers of two, 8 * SUBGROUP_SIZE at most or a multiple of it
+//            HEADS          sizes of the heads: shader_source.py puts in what they need. Powers of two, 8 * SUBGROUP_SIZE
+//                           at most or a multiple of it; LARGEST_HEAD is one
 //            TOGETHER       of the query heads of a key/value head, how many a group attends for at most
 //            LANE_CELLS     cells of a tile that a lane loads, at most
 //            PAGES          of the longest sequence, or more
 //            INPUT_SIZE     values of the longest input
 //            MODEL_WIDTH    values of the longest input that is normed
 //            FORMATS        of the weights: shader_source.py puts in what they need
-//            EXPERTS, USED_EXPERTS: where the model has some, how many a layer has, and how many a token uses
+//            EXPERTS        where the model has some, how many a layer has; USED_EXPERTS: how many a token uses
+//            EXPERT_ROWS    of their matrices: formats and sizes, see step_experts.glslh; shader_source.py puts in what they need
 //            HAS_INTEGER_DOT
 //            STEP_CASES     a case for each kind of step, from 1 on
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)

@@ -33,10 +33,16 @@ TEMPLATES = (
     "attend_heads.glslh",
     "block_pairs.glslh",
     "column_tiles.glslh",
+    "head_cells.glslh",
+    "head_rotation.glslh",
     "step_attend_heads.glslh",
+    "step_attend_parts.glslh",
     "step_embed.glslh",
+    "step_expert_rows.glslh",
     "step_float_rows.glslh",
     "step_format.glslh",
+    "step_heads.glslh",
+    "step_matrix.glslh",
     "step_rows.glslh",
     "weight_fragments.glslh",
     "weight_parts.glslh",
@@ -148,7 +154,7 @@ def test_style(path: Path) -> None:
     assert "#version" not in text
     included = [line for line in text.splitlines() if line.lstrip().startswith("#include")]
     for line in included:
-        assert re.fullmatch(r'#include(_formats)? "\w+\.glslh"', line)
+        assert re.fullmatch(r'#include(_formats|_heads|_experts)? "\w+\.glslh"', line)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -1,6 +1,6 @@
 """Kernels whose groups stay resident and run a list of steps. Their sizes are a model's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 
@@ -27,7 +27,7 @@ STEPS: Params = {
 def steps_kernel(
     *,
     subgroup_size: int,
-    head_size: int,
+    head_sizes: Collection[int],
     together: int,
     lane_cells: int,
     pages: int,
@@ -35,28 +35,33 @@ def steps_kernel(
     model_width: int,
     formats: Iterable[str],
     experts: tuple[int, int] | None = None,
+    expert_rows: Iterable[str] = (),
     has_integer_dot: bool,
     cases: Sequence[str],
 ) -> Kernel:
     """The kernel that decodes with a model of these sizes, on a device with these subgroups.
 
-    `experts`: of a layer, and those that a token uses.
+    `experts`: of a layer, and those that a token uses; `expert_rows`: of their matrices, each
+    "format:width:rows", see step_expert_rows.glslh.
     """
     defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
-        "HEAD_SIZE": head_size,
+        "HEADS": " ".join(map(str, sorted(head_sizes))),
+        "LARGEST_HEAD": max(head_sizes),
         "TOGETHER": together,
         "LANE_CELLS": lane_cells,
         "PAGES": pages,
         "INPUT_SIZE": input_size,
         "MODEL_WIDTH": model_width,
         "FORMATS": " ".join(sorted(formats)),
-        **({} if experts is None else {"EXPERTS": experts[0], "USED_EXPERTS": experts[1]}),
         **({"HAS_INTEGER_DOT": 1} if has_integer_dot else {}),
         "STEP_CASES": " ".join(
             f"case {number}u: {{ {case} }} break;" for number, case in enumerate(cases, 1)
         ),
     }
+    if experts is not None:
+        defines |= {"EXPERTS": experts[0], "USED_EXPERTS": experts[1]}
+        defines["EXPERT_ROWS"] = " ".join(sorted(expert_rows))
     return Kernel("steps.comp", RESIDENT_SUBGROUPS * subgroup_size, STEPS, defines)
 
 
@@ -81,6 +86,7 @@ def columns_kernel(
         "COLUMNS": columns,
         "SLICE_STEPS": slice_steps,
         "HEAD_SIZE": head_size,
+        "LARGEST_HEAD": head_size,
         "GROUP_HEADS": group_heads,
         "TOGETHER": together,
         "LANE_CELLS": lane_cells,
@@ -105,11 +111,10 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart(position, 1u, 4u, 256u, false, true, false, 128u, true, true, "
-    "1.0, 0.0, 0.0, 1u);",
-    "attend_together(position, 8u, 2u, 128u, true, false, true, 64u, false, false, "
+    "attend_apart_256(position, 1u, 4u, false, true, false, 128u, true, true, 1.0, 0.0, 0.0, 1u);",
+    "attend_together_128(position, 8u, 2u, true, false, true, 64u, false, false, "
     "1.5, 50.0, 0.25, 8192u);",
-    "join_parts(4u, 256u);",
+    "join_parts_256(4u);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED, false, false); Best best = NO_BEST; "
@@ -127,11 +132,10 @@ STEP_CASES = (
     *(
         "choose_experts(false, true); const Share share_0 = next_share(0u, 1u, true); "
         "const float scale = normed_input(640u, INPUT_NORM, true, false); Best best = NO_BEST; "
-        f"multiply_{name}(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, "
-        "uvec2(0u, 96u), best); take_experts(); "
+        f"multiply_{name}_0_96(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, best); "
+        "take_experts(); "
         "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "
-        f"multiply_{name}(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, uvec2(256u, 640u), "
-        "best);"
+        f"multiply_{name}_256_640(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, best);"
         for name in FORMAT_IDS
     ),
     "take_best();",
@@ -142,7 +146,7 @@ SAMPLE_RESIDENT = {}
 for _name, _dot in (("steps", True), ("steps_plain", False)):
     SAMPLE_RESIDENT[_name] = steps_kernel(
         subgroup_size=32,
-        head_size=256,
+        head_sizes=(128, 256),
         together=2,
         lane_cells=2,
         pages=64,
@@ -150,6 +154,7 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         model_width=640,
         formats=FORMAT_IDS,
         experts=(128, 3),
+        expert_rows=[f"{name}:{sizes}" for name in FORMAT_IDS for sizes in ("0:96", "256:640")],
         has_integer_dot=_dot,
         cases=STEP_CASES,
     )

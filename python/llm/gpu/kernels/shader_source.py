@@ -2,8 +2,9 @@
 
 Godot knows no #include of ours and reads sources as ASCII, so includes are put in place here, and
 the variant's defines are written at the top. A kernel for one block format has it as FORMAT, and
-FORMAT in the name of an include stands for the format's file; a kernel for several has FORMATS, and
-`#include_formats` puts a file in once for each, which then is FORMAT.
+FORMAT in the name of an include stands for the format's file. A kernel for several has FORMATS, and
+`#include_formats` puts a file in once for each, which then is FORMAT; likewise `#include_heads` for
+each of HEADS, and `#include_experts` for each of EXPERT_ROWS.
 """
 
 import re
@@ -27,7 +28,10 @@ FORMAT_FILES = {  # formats that share a file, which tells them apart by IS_Q4_0
 }
 _FILE_OF = {name: file for file, names in FORMAT_FILES.items() for name in names}
 
-_INCLUDE = re.compile(r'^#include(_formats)? "([^"]+)"$', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include(?:_(formats|heads|experts))? "([^"]+)"$', re.MULTILINE)
+_LISTS = {"formats": "FORMATS", "heads": "HEADS", "experts": "EXPERT_ROWS"}
+
+Lists = tuple[tuple[str, tuple[str, ...]], ...]  # the entries of each of _LISTS
 
 
 def expand(name: str) -> str:
@@ -40,28 +44,37 @@ def expand_kernel(kernel: Kernel) -> str:
     format = str(defines.get("FORMAT", ""))
     if format:
         defines[_test_of(format)] = 1
-    formats = tuple(str(defines.get("FORMATS", "")).split())
+    lists = tuple((key, tuple(str(defines.get(name, "")).split())) for key, name in _LISTS.items())
     lines = ["#version 450", *(f"#define {key} {value}" for key, value in defines.items())]
-    return "\n".join(lines) + "\n\n" + _inline(SHADERS / kernel.source, format, formats)
+    return "\n".join(lines) + "\n\n" + _inline(SHADERS / kernel.source, format, lists)
 
 
 @cache
-def _inline(path: Path, format: str, formats: tuple[str, ...]) -> str:
+def _inline(path: Path, format: str, lists: Lists) -> str:
     """The file's text with its includes in place of their lines, to any depth."""
 
     def included(found: re.Match[str]) -> str:
         if found[1]:
-            return "\n".join(_of_format(INCLUDES / found[2], each) for each in formats)
+            entries = dict(lists)[found[1]]
+            return "\n".join(_of_entry(INCLUDES / found[2], found[1], it, lists) for it in entries)
         name = found[2].replace("FORMAT", _FILE_OF.get(format, format))
-        return _inline(INCLUDES / name, format, formats)
+        return _inline(INCLUDES / name, format, lists)
 
     return _INCLUDE.sub(included, path.read_text(encoding="ascii"))
 
 
-def _of_format(path: Path, format: str) -> str:
-    test = _test_of(format)
-    text = _inline(path, format, ())
-    return f"#define FORMAT {format}\n#define {test} 1\n{text}#undef FORMAT\n#undef {test}\n"
+def _of_entry(path: Path, key: str, entry: str, lists: Lists) -> str:
+    if key == "heads":
+        format, defines = "", {"HEAD_SIZE": entry}
+    elif key == "formats":
+        format, defines = entry, {"FORMAT": entry, _test_of(entry): "1"}
+    else:
+        format, width, height = entry.split(":")
+        defines = {"FORMAT": format, _test_of(format): "1", "ROWS": entry.replace(":", "_")}
+        defines |= {"EXPERT_WIDTH": width, "EXPERT_HEIGHT": height}
+    starts = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    ends = "".join(f"#undef {name}\n" for name in defines)
+    return f"{starts}{_inline(path, format, lists)}{ends}"
 
 
 def _test_of(format: str) -> str:

@@ -108,15 +108,15 @@ class Attention:
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
-        sizes = f"{self.kv_heads}u, {self.group_heads}u, {self.head_size}u"
+        sizes = f"{self.kv_heads}u, {self.group_heads}u"
         cells = f"{literal(self.has_parts)}, {literal(self.k is not None)}"
         turns = f"{literal(self.pairing is Pairing.ADJACENT)}, {self.table.rows}u"
         norms = f"{literal(self.q_norm is not None)}, {literal(self.norms_values)}"
         tuning = self.temperature or NO_TEMPERATURE
         factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}, "
         factors += f"{glsl_float(tuning.rate)}, {tuning.length}u"
-        name = "attend_apart" if self.together == 1 else "attend_together"
-        return f"{name}(position, {sizes}, {cells}, {turns}, {norms}, {factors});"
+        items = "apart" if self.together == 1 else "together"
+        return f"attend_{items}_{self.head_size}(position, {sizes}, {cells}, {turns}, {norms}, {factors});"
 
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
         """As of a Product."""
@@ -141,7 +141,7 @@ class Join:
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
-        return f"join_parts({self.of.kv_heads * self.of.group_heads}u, {self.of.head_size}u);"
+        return f"join_parts_{self.of.head_size}({self.of.kv_heads * self.of.group_heads}u);"
 
     def pack(self, kind: int, _locate: Locate, _grid: Grid, groups: int) -> Words:
         """As of a Product."""

@@ -7,7 +7,7 @@ from llm.gpu.operations import Choice, ExpertMatMul, Route, Scoring
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """Whose matrices a product has; as the shader's `slots`, see step_experts.glslh."""
+    """Whose matrices a product has; see step_experts.glslh."""
 
     choice: Choice
     rows: int  # of the matrix of one expert
@@ -24,9 +24,9 @@ class Experts:
         """Rows of a step: of all used experts, or, where inputs are their own, of their sum."""
         return self.rows if self.width else self.choice.used * self.rows
 
-    @property
-    def slots(self) -> str:
-        return f"uvec2({self.width}u, {self.rows}u)"
+    def matrices(self, format: str) -> str:
+        """What the kernel has to know of them, see step_expert_rows.glslh."""
+        return f"{format}:{self.width}:{self.rows}"
 
     @property
     def call(self) -> str:

@@ -49,6 +49,12 @@ class StepSizes:
         if len(choices) > 1:
             raise NoStepError("layers with several numbers of experts")
         self.experts = next(iter(choices), None)  # of a layer, and those that a token uses
+        self.expert_rows = {
+            step.experts.matrices(weight.format.name)
+            for step in products
+            if step.experts
+            for weight in step.weights
+        }
         weights = [weight for step in products for weight in step.weights]
         weights += [step.embedding for step in products if step.embedding is not None]
         self.formats = {weight.format.name for weight in weights} | {it.format for it in norms}
@@ -120,7 +126,7 @@ class StepSizes:
             return None
         kernel = steps_kernel(
             subgroup_size=subgroup_size,
-            head_size=self.head_size,
+            head_sizes=self.head_sizes,
             together=self.together,
             lane_cells=lane_cells(self.head_size),
             pages=pages,
@@ -128,6 +134,7 @@ class StepSizes:
             model_width=self.longest_normed,
             formats=self.formats,
             experts=self.experts,
+            expert_rows=self.expert_rows,
             has_integer_dot=has_integer_dot,
             cases=cases,
         )
@@ -139,5 +146,5 @@ class StepSizes:
         pool = 16 * max(2 * runs, RESIDENT_SUBGROUPS * unit_quads, self.longest_normed // 4)
         heads = self.together * 4 * (self.head_size + 2 * RESIDENT_SUBGROUPS)
         cell = 4 * self.head_size
-        experts = 0 if self.experts is None else 4 * self.experts[0] + 8 * self.experts[1]
+        experts = 0 if self.experts is None else 8 * (self.experts[0] + self.experts[1])
         return pool + 8 * runs + heads + cell + experts + SMALL_SHARED

@@ -166,11 +166,11 @@ class Product:
         if self.logit_scale != 1.0:
             factor += f" * {glsl_float(self.logit_scale)}"
         what = f"OUTPUT_{self.epilogue.name}, {int(self.activation)}u"
-        slots = "" if self.experts is None else f", {self.experts.slots}"
         for number, (name, _, end) in enumerate(self._runs()):
             streams = literal(name in STREAMED and rounds >= STREAM_ROUNDS)
-            arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}{slots}"
-            lines.append(f"multiply_{name}(share_{number}, {arguments}, best);")
+            arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}"
+            rows = name if self.experts is None else self.experts.matrices(name).replace(":", "_")
+            lines.append(f"multiply_{rows}(share_{number}, {arguments}, best);")
         if self.epilogue in LOGITS:
             lines.append("leave_best(best);")
         return " ".join(lines)

@@ -45,12 +45,12 @@ def test_the_case_of_attention(
     pairing: Pairing, norm: Weight | None, window: int, arguments: str
 ) -> None:
     step = an_attention(pairing=pairing, norm=norm, window=window)
-    assert step.case(GRID) == f"attend_apart(position, 2u, 3u, 64u, false, {arguments});"
+    assert step.case(GRID) == f"attend_apart_64(position, 2u, 3u, false, {arguments});"
     grid = Grid(groups=3, subgroup_size=8)
     far, join = replace(step, window=0).for_many_cells(grid)
-    assert far.case(GRID) == f"attend_together(position, 2u, 3u, 64u, true, {arguments});"
+    assert far.case(GRID) == f"attend_together_64(position, 2u, 3u, true, {arguments});"
     assert far.label == "attention, all cells, in parts"
-    assert join.case(GRID) == "join_parts(6u, 64u);"
+    assert join.case(GRID) == "join_parts_64(6u);"
     changed = replace(
         step, magnitude=1.25, soft_cap=50.0, temperature=Temperature(rate=0.5, length=4096)
     )
@@ -60,8 +60,8 @@ def test_the_case_of_attention(
 
 def test_the_case_of_attention_to_cells_of_another_layer() -> None:
     step = replace(an_attention(heads=8, kv_heads=1), k=None, v=None, k_norm=None)
-    arguments = "1u, 8u, 64u, false, false, false, 20u, false, false, 1.0, 0.0, 0.0, 1u"
-    assert step.case(GRID) == f"attend_apart(position, {arguments});"
+    arguments = "1u, 8u, false, false, false, 20u, false, false, 1.0, 0.0, 0.0, 1u"
+    assert step.case(GRID) == f"attend_apart_64(position, {arguments});"
     values = replace(an_attention(), norms_values=True)
     assert values.case(GRID).endswith("false, 20u, false, true, 1.0, 0.0, 0.0, 1u);")
 
