@@ -21,10 +21,9 @@ def constants(glsl: str) -> dict[str, int]:
 
 def shared_bytes(glsl: str) -> int:
     """Bytes of all shared variables of an expanded kernel."""
-    if "#define USED_EXPERTS" not in glsl:
-        glsl = re.sub(
-            r"^#ifdef USED_EXPERTS\n.*?^#else\n", "", glsl, flags=re.DOTALL | re.MULTILINE
-        )
+    if "#define EXPERTS" not in glsl:
+        experts = r"^#ifdef EXPERTS\n.*?^#endif\n\n#endif\n"  # the file's guard, and the test of it
+        glsl = re.sub(experts, "", glsl, flags=re.DOTALL | re.MULTILINE)
     declared = SHARED.findall(glsl)
     assert len(declared) == len(re.findall(r"^shared ", glsl, re.MULTILINE))
     known = constants(glsl)

@@ -116,7 +116,8 @@ class Attention:
         factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}, "
         factors += f"{glsl_float(tuning.rate)}, {tuning.length}u"
         items = "apart" if self.together == 1 else "together"
-        return f"attend_{items}_{self.head_size}(position, {sizes}, {cells}, {turns}, {norms}, {factors});"
+        name = f"attend_{items}_{self.head_size}"
+        return f"{name}(position, {sizes}, {cells}, {turns}, {norms}, {factors});"
 
     def pack(self, kind: int, locate: Locate, grid: Grid, groups: int) -> Words:
         """As of a Product."""

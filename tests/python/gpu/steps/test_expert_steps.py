@@ -78,9 +78,9 @@ def test_a_layer_is_six_steps(tape: Tape) -> None:
 def test_rows_of_a_step_are_those_of_used_experts(tape: Tape) -> None:
     first, second = products_of(tape)[3:5]
     assert first.pack(1, lambda _: [0], GRID, 3)[10] == EACH
-    assert "uvec2(0u, 96u)" in first.case(GRID)
+    assert "multiply_f32_0_96(" in first.case(GRID)
     assert second.pack(1, lambda _: [0], GRID, 3)[10] == qwen3moe.WIDTH
-    assert "uvec2(96u, 320u)" in second.case(GRID)
+    assert "multiply_f32_96_320(" in second.case(GRID)
 
 
 def test_the_first_step_chooses_and_the_second_takes(tape: Tape) -> None:

@@ -125,7 +125,7 @@ def test_kernel(has_integer_dot: bool) -> None:
     kernel = sizes.kernel(16, PLENTY, CASES, context=4097, has_integer_dot=has_integer_dot)
     assert kernel is not None
     assert kernel.group_size == RESIDENT_SUBGROUPS * 16
-    defines = {"SUBGROUP_SIZE": 16, "HEAD_SIZE": 64, "INPUT_SIZE": 800}
+    defines = {"SUBGROUP_SIZE": 16, "HEADS": "64", "LARGEST_HEAD": 64, "INPUT_SIZE": 800}
     defines |= {"TOGETHER": 2, "LANE_CELLS": 4, "PAGES": 128}
     defines |= {"MODEL_WIDTH": 320, "FORMATS": "f16 q4_k q8_0"}
     defines |= {"STEP_CASES": "case 1u: { one(); } break; case 2u: { two(); } break;"}
@@ -177,7 +177,7 @@ def test_layers_with_heads_of_other_sizes(other: Heads, subgroup_size: int, fits
     assert sizes.head_size == max(64, other[2])
     assert sizes.group_heads == max(2, other[0] // other[1])
     if kernel is not None:
-        assert kernel.defines["HEAD_SIZE"] == sizes.head_size
+        assert kernel.defines["LARGEST_HEAD"] == sizes.head_size
         needed = shared_bytes(expand_kernel(kernel))
         for memory in (needed, needed - 1):
             found = sizes.kernel(subgroup_size, memory, CASES, context=4097, has_integer_dot=True)
