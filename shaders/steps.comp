@@ -21,7 +21,8 @@
 //            MODEL_WIDTH    values of the longest input that is normed
 //            FORMATS        of the weights: shader_source.py puts in what they need
 //            EXPERTS        where the model has some, how many a layer has; USED_EXPERTS: how many a token uses
-//            EXPERT_ROWS    of their matrices: formats and sizes, see step_experts.glslh; shader_source.py puts in what they need
+//            EXPERT_ROWS    formats and sizes of their matrices: see step_some_rows.glslh
+//            SLICES         formats, widths and first columns of matrices that several steps share
 //            HAS_INTEGER_DOT
 //            STEP_CASES     a case for each kind of step, from 1 on
 // Dispatch   (groups that are resident together, or any number for a single step, 1, 1)

@@ -38,7 +38,7 @@ TEMPLATES = (
     "step_attend_heads.glslh",
     "step_attend_parts.glslh",
     "step_embed.glslh",
-    "step_expert_rows.glslh",
+    "step_some_rows.glslh",
     "step_float_rows.glslh",
     "step_format.glslh",
     "step_heads.glslh",
@@ -154,7 +154,7 @@ def test_style(path: Path) -> None:
     assert "#version" not in text
     included = [line for line in text.splitlines() if line.lstrip().startswith("#include")]
     for line in included:
-        assert re.fullmatch(r'#include(_formats|_heads|_experts)? "\w+\.glslh"', line)
+        assert re.fullmatch(r'#include(_formats|_heads|_experts|_slices)? "\w+\.glslh"', line)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -95,6 +95,12 @@ STEP_MODELS: dict[str, Callable[[Path], Path]] = {
     **TINY_MODELS,
     "gemma 4, per-layer embeddings": partial(write_gemma4, formats=GEMMA4_MIXED),
     "gemma 4, values made of keys": partial(write_gemma4, sizes=DENSE),
+    "llama, an input longer than shared memory": partial(write_tiny_llama, feed_forward=14592),
+    "gemma, an input longer than shared memory": partial(
+        write_tiny_gemma,
+        feed_forward=14592,
+        formats={**MIXED, "ffn_gate": Type.Q4_K, "ffn_up": Type.Q8_0},
+    ),
 }
 
 

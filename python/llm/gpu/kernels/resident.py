@@ -36,13 +36,15 @@ def steps_kernel(
     formats: Iterable[str],
     experts: tuple[int, int] | None = None,
     expert_rows: Iterable[str] = (),
+    slices: Collection[str] = (),
     has_integer_dot: bool,
     cases: Sequence[str],
 ) -> Kernel:
     """The kernel that decodes with a model of these sizes, on a device with these subgroups.
 
     `experts`: of a layer, and those that a token uses; `expert_rows`: of their matrices, each
-    "format:width:rows", see step_expert_rows.glslh.
+    "format:width:rows", see step_some_rows.glslh. `slices`: of matrices of which steps multiply
+    some columns, each "format:columns:first", see step_some_rows.glslh.
     """
     defines: dict[str, int | str] = {
         "SUBGROUP_SIZE": subgroup_size,
@@ -62,6 +64,8 @@ def steps_kernel(
     if experts is not None:
         defines |= {"EXPERTS": experts[0], "USED_EXPERTS": experts[1]}
         defines["EXPERT_ROWS"] = " ".join(sorted(expert_rows))
+    if slices:
+        defines["SLICES"] = " ".join(sorted(slices))
     return Kernel("steps.comp", RESIDENT_SUBGROUPS * subgroup_size, STEPS, defines)
 
 
@@ -136,6 +140,7 @@ STEP_CASES = (
         "take_experts(); "
         "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "
         f"multiply_{name}_256_640(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, best);"
+        f"multiply_{name}_8960_1280(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, best);"
         for name in FORMAT_IDS
     ),
     "take_best();",
@@ -155,6 +160,7 @@ for _name, _dot in (("steps", True), ("steps_plain", False)):
         formats=FORMAT_IDS,
         experts=(128, 3),
         expert_rows=[f"{name}:{sizes}" for name in FORMAT_IDS for sizes in ("0:96", "256:640")],
+        slices=[f"{name}:8960:1280" for name in FORMAT_IDS],
         has_integer_dot=_dot,
         cases=STEP_CASES,
     )

@@ -4,7 +4,7 @@ Godot knows no #include of ours and reads sources as ASCII, so includes are put 
 the variant's defines are written at the top. A kernel for one block format has it as FORMAT, and
 FORMAT in the name of an include stands for the format's file. A kernel for several has FORMATS, and
 `#include_formats` puts a file in once for each, which then is FORMAT; likewise `#include_heads` for
-each of HEADS, and `#include_experts` for each of EXPERT_ROWS.
+each of HEADS, `#include_experts` for each of EXPERT_ROWS, and `#include_slices` for each of SLICES.
 """
 
 import re
@@ -28,8 +28,12 @@ FORMAT_FILES = {  # formats that share a file, which tells them apart by IS_Q4_0
 }
 _FILE_OF = {name: file for file, names in FORMAT_FILES.items() for name in names}
 
-_INCLUDE = re.compile(r'^#include(?:_(formats|heads|experts))? "([^"]+)"$', re.MULTILINE)
-_LISTS = {"formats": "FORMATS", "heads": "HEADS", "experts": "EXPERT_ROWS"}
+_INCLUDE = re.compile(r'^#include(?:_(formats|heads|experts|slices))? "([^"]+)"$', re.MULTILINE)
+_LISTS = {"formats": "FORMATS", "heads": "HEADS", "experts": "EXPERT_ROWS", "slices": "SLICES"}
+_SIZES = {
+    "experts": ("EXPERT_WIDTH", "EXPERT_HEIGHT"),
+    "slices": ("ROW_WIDTH", "FIRST_COLUMN"),
+}
 
 Lists = tuple[tuple[str, tuple[str, ...]], ...]  # the entries of each of _LISTS
 
@@ -69,9 +73,9 @@ def _of_entry(path: Path, key: str, entry: str, lists: Lists) -> str:
     elif key == "formats":
         format, defines = entry, {"FORMAT": entry, _test_of(entry): "1"}
     else:
-        format, width, height = entry.split(":")
+        format, *sizes = entry.split(":")
         defines = {"FORMAT": format, _test_of(format): "1", "ROWS": entry.replace(":", "_")}
-        defines |= {"EXPERT_WIDTH": width, "EXPERT_HEIGHT": height}
+        defines |= dict(zip(_SIZES[key], sizes, strict=True))
     starts = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     ends = "".join(f"#undef {name}\n" for name in defines)
     return f"{starts}{_inline(path, format, lists)}{ends}"

@@ -29,16 +29,16 @@ def load_ahead(steps: Sequence[Step], packed: Sequence[Words], locate: Locate, g
             words[AHEAD : AHEAD + 2] = (start & 0xFFFFFFFF, start >> 32)
             words[AHEAD_LINES] = size // LINE
     for (step, following), words in zip(pairwise(steps), packed, strict=False):
-        if isinstance(step, Product) and isinstance(following, Product) and not following.experts:
+        if isinstance(step, Product) and isinstance(following, Product) and following.is_whole:
             words[NEXT : NEXT + 2] = vector_address(following.weights[0], locate)
             words[NEXT_STRIDE : NEXT_END + 1] = following.first_plane(grid)
 
 
 def _planes(steps: Sequence[Step], locate: Locate) -> Iterator[tuple[int, int]]:
-    """The address and the bytes of each plane that products read, in their order; but those of
-    experts are known only later."""
+    """The address and the bytes of each plane that products read whole, in their order: which
+    experts a token uses is known only later."""
     for step in steps:
-        for weight in step.weights if isinstance(step, Product) and not step.experts else ():
+        for weight in step.weights if isinstance(step, Product) and step.is_whole else ():
             sizes = plane_words(weight.format, weight.rows * weight.columns)
             yield from zip(locate(weight), (size * WORD for size in sizes), strict=True)
 

@@ -29,6 +29,7 @@ from llm.gpu.operations import (
 )
 from llm.gpu.steps.attention import Attention
 from llm.gpu.steps.experts import Experts
+from llm.gpu.steps.slices import sliced
 from llm.gpu.steps.steps import (
     MAX_SEGMENTS,
     PART_WEIGHTS,
@@ -126,7 +127,7 @@ class _Fusion:
             self._take_products(product, x)
             if product.outputs[-1] == self.tape.logits:
                 self._take_logits(product)
-            self.made.append(product)
+            self.made += sliced(product)
         if self.gate is not None or self.table is not None:
             raise NoStepError(
                 "a gated unit that no product reads, or an embedding that nothing does"

@@ -1,6 +1,6 @@
 """What a tape asks of the steps kernel, and whether a device can give it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from llm.gpu.kernels.kernel import Kernel
@@ -49,12 +49,8 @@ class StepSizes:
         if len(choices) > 1:
             raise NoStepError("layers with several numbers of experts")
         self.experts = next(iter(choices), None)  # of a layer, and those that a token uses
-        self.expert_rows = {
-            step.experts.matrices(weight.format.name)
-            for step in products
-            if step.experts
-            for weight in step.weights
-        }
+        self.expert_rows = _matrices(step for step in products if step.experts)
+        self.slices = _matrices(step for step in products if step.slice_width)
         weights = [weight for step in products for weight in step.weights]
         weights += [step.embedding for step in products if step.embedding is not None]
         self.formats = {weight.format.name for weight in weights} | {it.format for it in norms}
@@ -135,6 +131,7 @@ class StepSizes:
             formats=self.formats,
             experts=self.experts,
             expert_rows=self.expert_rows,
+            slices=self.slices,
             has_integer_dot=has_integer_dot,
             cases=cases,
         )
@@ -148,3 +145,8 @@ class StepSizes:
         cell = 4 * self.head_size
         experts = 0 if self.experts is None else 8 * (self.experts[0] + self.experts[1])
         return pool + 8 * runs + heads + cell + experts + SMALL_SHARED
+
+
+def _matrices(steps: Iterable[Product]) -> set[str]:
+    found = (step.matrices(weight.format.name) for step in steps for weight in step.weights)
+    return {matrices for matrices in found if matrices is not None}

@@ -30,7 +30,8 @@ from llm.gpu.steps.packing import (
     vector_address,
 )
 
-X, X_OUT, SEGMENT, SEGMENT_WORDS, EMBEDDING, STAYS, TAGS, COPIES = 1, 3, 10, 12, 46, 54, 55, 56
+X, Y, X_OUT, STAYS, TAGS, COPIES = 1, 2, 3, 54, 55, 56
+SEGMENT, SEGMENT_WORDS, EMBEDDING = 10, 12, 46
 BIAS, BIAS_PLACES = 8, 61
 AHEAD, AHEAD_LINES = 18, 20
 NEXT, NEXT_STRIDE, NEXT_END = 57, 59, 60
@@ -134,6 +135,8 @@ class Product:
     logit_cap: float = 0.0  # soft; or 0
     experts: Experts | None = None  # whose matrices these are
     gated: Tensor | None = None  # what is there already
+    start: int = 0  # the first column that it multiplies, of those of its input
+    slice_width: int = 0  # of the widest step where there are several for one input; or 0
 
     meets = False  # all read what it leaves in the next step
 
@@ -169,7 +172,7 @@ class Product:
         for number, (name, _, end) in enumerate(self._runs()):
             streams = literal(name in STREAMED and rounds >= STREAM_ROUNDS)
             arguments = f"{end}u, {factor}, {sizes}, {what}, {streams}"
-            rows = name if self.experts is None else self.experts.matrices(name).replace(":", "_")
+            rows = (self.matrices(name) or name).replace(":", "_")
             lines.append(f"multiply_{rows}(share_{number}, {arguments}, best);")
         if self.epilogue in LOGITS:
             lines.append("leave_best(best);")
@@ -179,6 +182,9 @@ class Product:
         """For a kernel whose cases were made for `grid`, with so many groups running it."""
         words = np.zeros(STEP_WORDS, np.uint32)
         words[:4] = (kind, *map(offset_of, (self.x, self.y, self.x_out)))
+        words[X] += self.start
+        if self.prologue is Prologue.GATED:
+            words[Y] += self.start
         words[4:6] = (float_bits(self.eps), float_bits(self.scale))
         words[6:10] = (*vector_address(self.norm, locate), *vector_address(self.post_norm, locate))
         if self.epilogue is Epilogue.CAPPED:
@@ -201,6 +207,22 @@ class Product:
         if self.embedding is not None:
             words[EMBEDDING : EMBEDDING + 8] = plane_addresses(self.embedding, locate)
         return words
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it multiplies all of its matrices."""
+        return self.experts is None and not self.slice_width
+
+    @property
+    def is_last_slice(self) -> bool:
+        """Whether its outputs are whole: no other step adds its columns to them."""
+        return not self.slice_width or self.start + self.width == self.weights[0].columns
+
+    def matrices(self, format: str) -> str | None:
+        """What the kernel has to know of matrices of which it does not multiply whole rows."""
+        if self.experts is not None:
+            return self.experts.matrices(format)
+        return f"{format}:{self.weights[0].columns}:{self.start}" if self.slice_width else None
 
     def passes(self, grid: Grid) -> tuple[int, ...]:
         """That the rows of each matrix take; of a gated step those of both at once."""
@@ -227,7 +249,7 @@ class Product:
         wide = any(weight.format.name in WIDE_UNITS for weight in self.weights)
         return plan_rows(
             self._heights,
-            self.width,
+            self.slice_width or self.width,  # one plan for all slices: each adds to its own rows
             grid,
             unit_parts=2 if wide else 1,
             is_gated=self.epilogue is Epilogue.GATED,

@@ -78,7 +78,10 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
     if not _is_chain(steps, has_copies, grid, groups):
         return None
     totals = Counter(
-        tensor.offset for step in steps for _, tensor in _writes(step, has_copies, groups)
+        tensor.offset
+        for step in steps
+        if _is_finished(step)
+        for _, tensor in _writes(step, has_copies, groups)
     )
     written: Counter[int] = Counter()
     last_read: dict[int, int] = {}
@@ -93,7 +96,7 @@ def _tags_of(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) -
         for field, tensor in _writes(step, has_copies, groups):
             if last_read.get(tensor.offset, -3) > number - _steps_behind(steps, number):
                 return None
-            written[tensor.offset] += 1
+            written[tensor.offset] += _is_finished(step)
             fields[field] = _field(written[tensor.offset], totals[tensor.offset])
         tags.append(sum(bits << field for field, bits in fields.items()))
     return tags
@@ -103,6 +106,9 @@ def _steps_behind(steps: Sequence[Step], number: int) -> int:
     """How many steps before this one nobody reads any more when a group is in it."""
     if isinstance(steps[number], Join):
         return 3
+    step = steps[number]
+    if isinstance(step, Product) and step.start:
+        return 1 + step.start // step.slice_width  # it has seen what came before the first slice
     around = steps[max(number - 1, 0) : number + 1]
     return 1 if number > 0 and all(isinstance(step, Product) for step in around) else 2
 
@@ -119,14 +125,24 @@ def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) 
         return False
     for before, step in pairwise(steps):
         read = {tensor.offset for _, tensor in _reads(step, has_copies)}
-        if not before.meets and not _hands_on(before, groups) <= read:
+        continues = isinstance(step, Product) and step.start > 0
+        if not before.meets and not continues and not _hands_on(before, groups) <= read:
             return False
-        if isinstance(step, Product) and (
-            sum(step.passes(grid)) < groups or (has_copies and step.epilogue is Epilogue.ADD)
-        ):
+        if not isinstance(step, Product):
+            continue
+        if sum(step.passes(grid)) < groups or not _sees_all_groups(before, step, grid, groups):
+            return False
+        if has_copies and step.epilogue is Epilogue.ADD and not continues:
             return False
     first = steps[0]
     return isinstance(first, Product) and first.prologue is Prologue.EMBED
+
+
+def _sees_all_groups(before: Step, step: Product, grid: Grid, groups: int) -> bool:
+    """Whether what it waits for is of all groups: a slice waits for some of the rows before it."""
+    if not step.slice_width or step.start or not isinstance(before, Product):
+        return True
+    return step.width * sum(before.passes(grid)) >= groups * step.weights[0].columns
 
 
 def _field(count: int, total: int) -> int:
@@ -171,6 +187,11 @@ def _hands_on(step: Step, groups: int) -> set[int]:
 
 def _adds_norm(step: Step) -> bool:
     return isinstance(step, Product) and step.prologue is Prologue.ADD_NORM
+
+
+def _is_finished(step: Step) -> bool:
+    """Whether its values are what others wait for; to those of a slice the next one adds."""
+    return not isinstance(step, Product) or step.is_last_slice
 
 
 def _is_last(step: Step) -> bool:

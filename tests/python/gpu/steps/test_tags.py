@@ -16,8 +16,8 @@ from support.tag_simulation import GROUPS, NO_TAG, OvertakenError, is_copied, ru
 from llm.files.gguf import GgufFile
 from llm.gpu.kernels.shader_source import INCLUDES
 from llm.gpu.operations import Tensor
+from llm.gpu.steps import slices, tags
 from llm.gpu.steps import steps as layout
-from llm.gpu.steps import tags
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.packing import Grid, Words
@@ -40,19 +40,25 @@ def architecture(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=["gate and up alike", "gate and up apart"])
+@pytest.fixture(scope="module", params=["gate and up alike", "gate and up apart", "long inputs"])
 def steps(
     request: pytest.FixtureRequest, architecture: str, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Step]:
     path = tmp_path_factory.mktemp("models") / "tiny.gguf"
-    up = Type.Q5_0 if request.param == "gate and up alike" else Type.Q8_0
+    up = Type.Q8_0 if request.param == "gate and up apart" else Type.Q5_0
     formats = {**MIXED[architecture], "ffn_gate": Type.Q5_0, "ffn_up": up}
     WRITERS[architecture](path, formats=formats)
     tape = make_program(GgufFile.open(str(path)), Limits(96, 8, 1)).record(1, 1)
     stream = Tensor(tape.work_floats, 1, tape.operations[0].y.width)
     partials = Tensor(tape.work_floats + stream.width, 1, 1 << 14)
     of_windows = replace(partials, offset=partials.offset + partials.width)
-    return fuse(tape, StepScratch(stream, partials, of_windows, 16))
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "long inputs":
+            patch.setattr(slices, "MOST_INPUT", 256)
+        found = fuse(tape, StepScratch(stream, partials, of_windows, 16))
+    is_cut = any(isinstance(step, Product) and step.start for step in found)
+    assert is_cut == (request.param == "long inputs")
+    return found
 
 
 def in_parts(steps: list[Step]) -> list[Step]:
