@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.architectures.gemma4 import write_gemma4
+from support.architectures.gemma4 import DENSE, WIDTH, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.rounded_inputs import round_inputs
 from support.tiny_models import TOLERANCE, error
 
+from llm.errors import NumericError
 from llm.files.repack import PLANES
 from llm.generate.model import Model, load_model
 from llm.gpu.device.rendering_device import open_device
@@ -60,6 +61,19 @@ def test_layer_embeddings(
     assert error(logits_of(model, [31, *[1] * 4, 26]), expected) < TOLERANCE
     rows = model._executor._table_rows
     assert bool(rows) == (not has_room or kind.name.lower() not in PLANES)
+    model.close()
+
+
+@pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
+def test_a_cap_hides_no_overflow(tmp_path: Path, is_cpu: bool) -> None:
+    output = np.full((VOCABULARY, WIDTH), 0.1)
+    output[7, 0] = np.inf
+    path = write_gemma4(tmp_path / "tiny.gguf", DENSE, replaced={"output.weight": output})
+    model = load_dispatch(path, is_cpu=is_cpu)
+    model.forward(PROMPT[:3], 0, [2])
+    for count in (1, 40):
+        with pytest.raises(NumericError, match="NaN or infinite"):
+            model.candidates(count)
     model.close()
 
 

@@ -58,7 +58,7 @@ def lowering(
 ) -> ExpertLowering:
     is_cpu, by_lanes, tiles = kinds(bench)[kind]
     layout = place(weights)
-    work, cache, shard = (address(bench, space) for space in ("work", "cache", "weights"))
+    work, cache, shard = map(bench.space_address, ("work", "cache", "weights"))
     addresses = Addresses(work, cache, (shard,))
     products = ProductLowering(
         layout,
@@ -71,11 +71,6 @@ def lowering(
     made = ExpertLowering(layout, products)
     made.begin()
     return made
-
-
-def address(bench: KernelBench, space: str) -> int:
-    low, high = bench.address(space, 0)
-    return low | high << 32
 
 
 def choose(bench: KernelBench, choice: Choice, experts: np.ndarray, shares: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from support.architectures.gemma4 import CASES, DENSE, EXPERTS, WIDTH, write_gem
 from support.loading import finish
 from support.random_model import VOCABULARY
 
-from llm.errors import LLMError, ModelFileError
+from llm.errors import LLMError, ModelFileError, NumericError
 from llm.files.gguf import GgufFile
 from llm.generate.model import Model, load_model
 from llm.gpu.operations import PAGE_CELLS, Attend, CacheStore
@@ -187,6 +187,15 @@ def test_an_output_of_its_own(tmp_path: Path) -> None:
     model = load(write_gemma4(tmp_path / "tiny.gguf", DENSE, replaced={"output.weight": output}))
     model.forward(TOKENS[:3], 0, [2])
     assert np.ptp(model.logits()) < 1e-3
+
+
+def test_a_cap_hides_no_overflow(tmp_path: Path) -> None:
+    output = np.full((VOCABULARY, WIDTH), 0.1)
+    output[7, 0] = np.inf
+    model = load(write_gemma4(tmp_path / "tiny.gguf", DENSE, replaced={"output.weight": output}))
+    model.forward(TOKENS[:3], 0, [2])
+    with pytest.raises(NumericError, match="1 of 300 logits are NaN or infinite"):
+        model.candidates(1)
 
 
 def test_one_size_may_stand_for_all_layers(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def upload_weights(
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
     weights = (*program.weights, *program.far_tables)
-    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in weights)
+    total = sum(weight.size for weight in weights)
     total += sum(grid.nbytes for weight in weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0

@@ -86,6 +86,11 @@ class Weight:
         """The matrix of the file."""
         return self.part_of or self.name
 
+    @property
+    def size(self) -> int:
+        """Bytes in its format."""
+        return self.format.size_of(self.rows * self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class CacheSlab:
