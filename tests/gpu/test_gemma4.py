@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.architectures.gemma4 import DENSE, WIDTH, write_gemma4
+from support.architectures.gemma4 import DENSE, EXPERTS, WIDTH, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.rounded_inputs import round_inputs
@@ -14,6 +14,7 @@ from support.tiny_models import TOLERANCE, error
 from llm.errors import NumericError
 from llm.files.repack import PLANES
 from llm.generate.model import Model, load_model
+from llm.gpu.device import upload
 from llm.gpu.device.rendering_device import open_device
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.fused import executor as fused
@@ -62,6 +63,21 @@ def test_layer_embeddings(
     rows = model._executor._table_rows
     assert bool(rows) == (not has_room or kind.name.lower() not in PLANES)
     model.close()
+
+
+def test_gates_and_ups_of_one_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Come apart in slices that end within an expert, or hold parts of several."""
+    path = write_gemma4(tmp_path / "m.gguf", EXPERTS, formats={"ffn_gate_up_exps": Type.Q5_0})
+    expected = logits_of(load(path, "reference"), [61])
+    found = []
+    for rows in (1000, 8, 100):
+        monkeypatch.setattr(upload, "SLICE_BYTES", rows * WIDTH // 32 * 22)
+        model = load_dispatch(path, is_cpu=True)
+        found.append(logits_of(model, [61]))
+        model.close()
+    assert error(found[0], expected) < TOLERANCE
+    assert np.array_equal(found[1], found[0])
+    assert np.array_equal(found[2], found[0])
 
 
 @pytest.mark.parametrize("is_cpu", [True, False], ids=["software", "hardware"])
