@@ -1,8 +1,8 @@
 // choice[r] = the numbers of the U experts whose score plus bias is largest, best first, and their shares
 //
 // score[e] = exp(logits[r, e]) over the sum of that over all e, or 1 / (1 + exp(-logits[r, e])). A share is the
-// score, where `normalised` over the sum of the U shares, times `scale`. Of equal ones the first counts as
-// larger. There may be no bias (NONE).
+// score, where `normalised` over the sum of the U shares, times `scale` and gains[e]. Of equal ones the first
+// counts as larger. There may be no bias and no gains (NONE).
 //
 // One group for each row r: a thread counts, for each of its experts, how many are better. What is no number
 // is better than none, so that all of the row's experts are ones that exist.
@@ -19,12 +19,14 @@ layout(local_size_x = GROUP_SIZE) in;
 layout(push_constant, std430) uniform Params {
 	uint logits; // offsets in floats
 	uint choice;
-	uint bias; // offset in words of the weights, or NONE
+	uint bias; // offsets in words of the weights, or NONE
+	uint gains;
 	uint experts; // E
 	uint used; // U
 	uint scoring; // 0: softmax; 1: sigmoid
 	uint normalised;
 	float scale;
+	uint pad[3];
 }
 params;
 
@@ -83,7 +85,9 @@ void main() {
 	const float factor = params.normalised == 0u ? params.scale : params.scale / sum;
 	const uint choice = params.choice + row * 2u * params.used;
 	for (uint u = thread; u < params.used; u += GROUP_SIZE) {
-		work[choice + u] = float(chosen[u]);
-		work[choice + params.used + u] = scores[chosen[u]] * factor;
+		const uint e = chosen[u];
+		const float gain = params.gains == NONE ? 1.0 : uintBitsToFloat(weights[params.gains + e]);
+		work[choice + u] = float(e);
+		work[choice + params.used + u] = scores[e] * factor * gain;
 	}
 }

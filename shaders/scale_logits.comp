@@ -1,5 +1,7 @@
 // x[o, i] = cap * tanh(scale * x[o, i] / cap), or scale * x[o, i] where the cap is 0
 //
+// What is infinite stays so, for those who look for the best: a cap would hide that something overflows.
+//
 // One thread for a value.
 //
 // Defines    GROUP_SIZE
@@ -26,5 +28,6 @@ void main() {
 		return;
 	}
 	const uint at = params.x + row * params.width + i;
-	work[at] = soft_capped(params.scale * work[at], params.soft_cap);
+	const float scaled = params.scale * work[at];
+	work[at] = isinf(scaled) ? scaled : soft_capped(scaled, params.soft_cap);
 }

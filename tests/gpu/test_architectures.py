@@ -38,6 +38,8 @@ WITH_STEPS = (
     "smollm3",
 )
 AS_DISPATCHES = (  # of these
+    "gemma4, experts",
+    "gemma4, experts, gates and ups apart",
     "glm4, biases",
     "granite, biases of all products",
     "granitemoe, an expert that all use",

@@ -58,7 +58,7 @@ def lowering(
 ) -> ExpertLowering:
     is_cpu, by_lanes, tiles = kinds(bench)[kind]
     layout = place(weights)
-    work, cache, shard = (address(bench, space) for space in ("work", "cache", "weights"))
+    work, cache, shard = map(bench.space_address, ("work", "cache", "weights"))
     addresses = Addresses(work, cache, (shard,))
     products = ProductLowering(
         layout,
@@ -71,11 +71,6 @@ def lowering(
     made = ExpertLowering(layout, products)
     made.begin()
     return made
-
-
-def address(bench: KernelBench, space: str) -> int:
-    low, high = bench.address(space, 0)
-    return low | high << 32
 
 
 def choose(bench: KernelBench, choice: Choice, experts: np.ndarray, shares: np.ndarray) -> None:
@@ -99,26 +94,39 @@ def found_in(bench: KernelBench, tensor: Tensor, rows: int) -> np.ndarray:
 @pytest.mark.parametrize("scoring", Scoring)
 @pytest.mark.parametrize("normalised", [True, False])
 @pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("has_gains", [True, False])
 @pytest.mark.parametrize(
     ("experts", "used"), [(1, 1), (7, 3), (64, 8), (128, 8), (300, 10), (512, 32)]
 )
 def test_route(
-    bench: KernelBench, experts: int, used: int, biased: bool, normalised: bool, scoring: Scoring
+    bench: KernelBench,
+    experts: int,
+    used: int,
+    has_gains: bool,
+    biased: bool,
+    normalised: bool,
+    scoring: Scoring,
 ) -> None:
     source = np.random.default_rng(experts)
     tape = Tape(5, 1)
     logits, choice = tape.tensor(experts), tape.choice(experts, used)
     bias = Weight("bias", F32, 1, experts) if biased else None
+    gains = Weight("gains", F32, 1, experts) if has_gains else None
     values = source.normal(0.0, 2.0, (3, experts)).astype(np.float32)
     values[1, : experts // 2] = values[1, 0]  # of equal ones the first
     offsets = source.normal(0.0, 0.3, experts).astype(np.float32)
     offsets[: experts // 2] = 0.1
-    bench.put("weights", 0, offsets)
+    factors = source.uniform(0.2, 3.0, experts).astype(np.float32)
+    weights = [weight for weight in (bias, gains) if weight is not None]
+    placements = place(weights).placements
+    for name, numbers in (("bias", offsets), ("gains", factors)):
+        if name in placements:
+            bench.put("weights", placements[name].planes[0], numbers)
     tensor_of(bench, logits, values)
     tensor_of(bench, choice.rows)
     bench.put_state(ROWS=3, OUTPUTS=0)
-    op = Route(logits, bias, choice, scoring, normalised, 1.5)
-    bench.play([lowering(bench, [bias] if bias else [], "hardware", tape).route(op)])
+    op = Route(logits, bias, choice, scoring, normalised, 1.5, gains)
+    bench.play([lowering(bench, weights, "hardware", tape).route(op)])
     found = found_in(bench, choice.rows, 3)
 
     exact = values.astype(np.float64)
@@ -131,6 +139,8 @@ def test_route(
     shares = np.take_along_axis(scores, chosen, axis=1)
     if normalised:
         shares /= shares.sum(axis=1, keepdims=True)
+    if has_gains:
+        shares *= factors[chosen]
     assert (found[:, :used] == chosen).all()
     assert np.allclose(found[:, used:], 1.5 * shares, rtol=1e-5, atol=0)
 

@@ -1,5 +1,7 @@
 """Matrix products and embeddings in every block format, on sizes that no tile divides."""
 
+from itertools import zip_longest
+
 import numpy as np
 import pytest
 from support.kernel_bench import KernelBench
@@ -13,9 +15,12 @@ from support.weight_blocks import (
     random_blocks,
 )
 
+from llm.files.repack import PLANES
 from llm.gpu import state
 from llm.gpu.dispatch.launches import embed_groups
 from llm.gpu.dispatch.launches_products import plan_product
+from llm.gpu.host_tables import MAX_FAR_BYTES
+from llm.gpu.kernels.addresses import plane_fields
 from llm.gpu.kernels.kernel import FORMAT_IDS
 
 X = 0
@@ -150,12 +155,32 @@ def test_weights_after_others(bench: KernelBench, name: str) -> None:
     planes = bench.put_weights(name, blocks, at=4096 + 4)
     bench.put_state(ROWS=len(tokens), TOKENS=tokens)
     bench.put("work", Y, np.full(6 * 512, UNTOUCHED))
-    params = {"planes": planes, "width": 512, "y": Y, "scale": 1.5}
+    params = {**plane_fields(planes), "width": 512, "y": Y, "scale": 1.5}
     bench.run([(f"embed_{name}", params, embed_groups(name, 512, 8))])
     found = bench.floats(Y, 6, 512)
     expected = np.float32(1.5) * expand(name, blocks)[tokens]
     assert np.allclose(found[:5], expected, rtol=3 * 2.0**-24, atol=0)  # three roundings
     assert (found[5] == UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("name", FORMAT_IDS)
+def test_the_last_rows_of_the_largest_table(bench: KernelBench, name: str) -> None:
+    """Of nearly 4 GiB, of which only these are there: the addresses say that it begins before."""
+    form, width = BY_NAME[name], 512
+    blocks = random_blocks(name, 50, width, np.random.default_rng(13))
+    before = (MAX_FAR_BYTES // form.size_of(width) - 50) // 64 * 64  # rows
+    parts = [before * form.blocks_in(width) * part.size for part in PLANES[name]]
+    starts = bench.put_weights(name, blocks)
+    first = bench.space_address("weights")
+    addresses = [
+        first + 4 * start - skipped for start, skipped in zip_longest(starts, parts, fillvalue=0)
+    ]
+    rows = [49, 0, 17]
+    bench.put_state(ROWS=3, TOKENS=[before + row for row in rows])
+    params = {**plane_fields(addresses), "width": width, "y": Y, "scale": 1.0}
+    bench.run([(f"embed_far_{name}", params, embed_groups(name, width, 8))])
+    found = bench.floats(Y, 3, width)
+    assert np.allclose(found, expand(name, blocks)[rows], rtol=3 * 2.0**-24, atol=0)
 
 
 def test_formats() -> None:

@@ -238,7 +238,7 @@ def test_add_bias(bench: KernelBench) -> None:
 @pytest.mark.parametrize("cap", [0.0, 30.0])
 def test_scale_logits(bench: KernelBench, cap: float) -> None:
     source = np.random.default_rng(5)
-    edges = [0.0, 1e-20, 200.0, -200.0, 1e6, -1e6, 1e38, -1e38]
+    edges = [0.0, 1e-20, 200.0, -200.0, 1e6, -1e6, 1e38, -1e38, np.inf, -np.inf, np.nan]
     x = np.concatenate((40.0 * source.standard_normal(1001), edges)).astype(np.float32)
     rows = np.stack((x, -x, x))  # (O, V)
     bench.put("work", X, rows)
@@ -249,8 +249,9 @@ def test_scale_logits(bench: KernelBench, cap: float) -> None:
     found = bench.floats(X, 3, x.size)
     scaled = 0.25 * rows[:2].astype(np.float64)
     expected = cap * np.tanh(scaled / cap) if cap else scaled
-    assert np.allclose(found[:2], expected, rtol=2e-7, atol=1e-5)
-    assert (found[2] == rows[2]).all()
+    expected = np.where(np.isinf(scaled), scaled, expected)
+    assert np.allclose(found[:2], expected, rtol=2e-7, atol=1e-5, equal_nan=True)
+    assert np.array_equal(found[2], rows[2], equal_nan=True)
 
 
 @pytest.mark.parametrize("activation", Activation)

@@ -60,7 +60,11 @@ class KernelBench:
 
     def address(self, space: str, word: int) -> tuple[int, int]:
         """The device address of a word of a buffer, as two words."""
-        return words_of(self.device.address(self._buffers[space]) + 4 * word)
+        return words_of(self.space_address(space) + 4 * word)
+
+    def space_address(self, space: str) -> int:
+        """The device address where a buffer begins."""
+        return self.device.address(self._buffers[space])
 
     def floats(self, at: int, *shape: int) -> NDArray[np.float32]:
         return self.words("work", at, int(np.prod(shape))).view(np.float32).reshape(shape)

@@ -43,6 +43,9 @@ def as_table(info: ModelInfo, gpu: DeviceMemory | None, ram: int | None) -> str:
         memory = f"{readable_size(info.gpu_bytes)} at {info.memory_context:,} tokens, with {cache}"
         rows.append(("memory", memory))
         rows.append(("  on the GPU", _on_gpu(info.gpu_bytes, gpu, ram)))
+    if info.table_bytes:
+        where = "on the GPU" if info.tables_on_gpu else "in RAM, beside that: the file, mapped"
+        rows.append(("  per layer", f"{readable_size(info.table_bytes)} of embeddings, {where}"))
     if info.numpy_bytes is not None:
         rows.append(("  on numpy", _fits(info.numpy_bytes, ram, "of RAM are available")))
     return "\n".join(f"{name:<17}{_shown(value)}" for name, value in rows)
@@ -89,9 +92,11 @@ def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("info", args)
     with open_model(options.file, options.quantize or "") as file:
-        info = read_info(file, options.context)
+        gpu = device_memory()
+        own_memory = 0 if gpu is None or gpu.is_cpu else gpu.total
+        info = read_info(file, options.context, own_memory)
     shown = _as_json if options.json else as_table
-    Output().write(f"{shown(info, device_memory(), available_ram())}\n")
+    Output().write(f"{shown(info, gpu, available_ram())}\n")
     return 0
 
 

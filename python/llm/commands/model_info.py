@@ -1,6 +1,6 @@
 """The facts of a model file, and the memory that it will take here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from llm.files.model_file import ModelFile
 from llm.files.repack import check_packable
 from llm.gpu.executors import CPU_ROWS, MATRIX_ROWS
 from llm.gpu.footprint import on_gpu, on_numpy
+from llm.gpu.host_tables import fit_memory
 from llm.gpu.program import ROWS_APART, Program
 from llm.models.registry import Limits, make_program
 from llm.text.template_family import template_family
@@ -52,6 +53,8 @@ class ModelInfo:
     memory_context: int  # tokens that the sizes below are for
     cache_bytes: int | None
     gpu_bytes: int | None  # weights, cache and activations; of a file that does not run, a guess
+    table_bytes: int  # of per-layer embeddings: among those of the GPU, or else in RAM
+    tables_on_gpu: bool
     numpy_bytes: int | None  # the same on the reference executor; None where it does not run
 
     @property
@@ -59,8 +62,9 @@ class ModelInfo:
         return self.problem is None
 
 
-def read_info(file: ModelFile, context: int) -> ModelInfo:
+def read_info(file: ModelFile, context: int, gpu_memory: int) -> ModelInfo:
     """`context` are the tokens that memory is wanted for; more than the model knows are not.
+    `gpu_memory` are the bytes of a GPU's own memory; 0 where there is none.
 
     Raises ModelFileError where the file does not even name its architecture.
     """
@@ -89,8 +93,12 @@ def read_info(file: ModelFile, context: int) -> ModelInfo:
     tensor_bytes = sum(tensor.size for tensor in file.tensors.values())
     gpu_bytes = None if cache_bytes is None else tensor_bytes + cache_bytes
     numpy_bytes, problem = None, None
+    table_bytes, tables_on_gpu = 0, False
     try:
         program = _program(file, context, MATRIX_ROWS)
+        table_bytes = sum(table.size for table in program.tables)
+        tables_on_gpu = table_bytes > 0 and fit_memory(program, gpu_memory)
+        program = replace(program, tables_in_ram=not tables_on_gpu)
         gpu = on_gpu(program)
         cache_bytes, gpu_bytes = gpu.cache, gpu.total
         numpy_bytes = on_numpy(_program(file, context, CPU_ROWS)).total
@@ -119,6 +127,8 @@ def read_info(file: ModelFile, context: int) -> ModelInfo:
         memory_context=context,
         cache_bytes=cache_bytes,
         gpu_bytes=gpu_bytes,
+        table_bytes=table_bytes,
+        tables_on_gpu=tables_on_gpu,
         numpy_bytes=numpy_bytes,
     )
 

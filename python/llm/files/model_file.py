@@ -88,6 +88,10 @@ class ModelFile(ABC):
         """The bytes of a whole tensor; see `rows`."""
         return self.rows(name, 0, self.tensor(name).rows)
 
+    def stored(self, name: str) -> tuple[BlockFormat, np.ndarray]:
+        """A whole tensor as the files hold it, whatever `rows` makes of it: format and bytes."""
+        return self.tensor(name).format, self.data(name)
+
     def __enter__(self: Self) -> Self:
         return self
 

@@ -65,6 +65,9 @@ class QuantizedFile(ModelFile):
             made[first : first + rows] = _quantized(values, info.format).reshape(rows, -1)
         return made.reshape(-1)
 
+    def stored(self, name: str) -> tuple[BlockFormat, np.ndarray]:
+        return self._file.stored(name)
+
     def rows_at_once(self, name: str, size: int) -> int:
         most = super().rows_at_once(name, size)
         return min(most, max(1, _SLICE // self.tensor(name).shape[-1]))

@@ -24,12 +24,13 @@ SHARE = 0.5  # of a device's memory that a model with its tables may take: the r
 
 
 class HostTable:
-    """A weight in RAM, in its block format."""
+    """A table in RAM, as its file holds it: quantised, it would take memory that it does not take
+    so."""
 
     def __init__(self, file: ModelFile, weight: Weight) -> None:
-        found = file.rows(weight.tensor, weight.first_row, weight.rows)  # a view where it can be
+        block_format, found = file.stored(weight.name)
         self._blocks = found.reshape(weight.rows, -1)  # uint8
-        self._format = GGMLQuantizationType(weight.format.id)
+        self._format = GGMLQuantizationType(block_format.id)
 
     def rows(self, ids: Sequence[int]) -> Floats:
         """Some of its rows, in float32: (ids, K)."""
@@ -42,19 +43,19 @@ def fit_device(program: Program, device: "RenderingDevice") -> bool:
 
     The memory of software drivers is the host's, where the file is already.
     """
-    if device.is_cpu or not device.has_addresses:
-        return False
-    sizes = [_bytes(table) for table in program.tables]
-    weights = sum(map(_bytes, program.weights))
+    is_apart = device.has_addresses and not device.is_cpu
+    return fit_memory(program, device.memory if is_apart else 0)
+
+
+def fit_memory(program: Program, memory: int) -> bool:
+    """Whether the tables fit a device of so many bytes of its own that has addresses."""
+    sizes = [table.size for table in program.tables]
+    weights = sum(weight.size for weight in program.weights)
     return (
         all(table.format.name in PLANES for table in program.tables)
         and max(sizes, default=0) <= MAX_FAR_BYTES
-        and weights + sum(sizes) + program.cache_bytes <= SHARE * device.memory
+        and weights + sum(sizes) + program.cache_bytes <= SHARE * memory
     )
-
-
-def _bytes(weight: Weight) -> int:
-    return weight.format.size_of(weight.rows * weight.columns)
 
 
 def host_tables(program: Program, file: ModelFile) -> dict[str, HostTable]:

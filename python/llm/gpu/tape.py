@@ -278,11 +278,14 @@ class Tape:
         normalised: bool = True,
         bias: Weight | None = None,
         scale: float = 1.0,
+        gains: Weight | None = None,
     ) -> None:
         _same("route logits", logits.width, choice.experts)
         if bias is not None:
             _same("route bias", bias.columns, choice.experts)
-        self.operations.append(Route(logits, bias, choice, scoring, normalised, scale))
+        if gains is not None:
+            _same("route gains", gains.columns, choice.experts)
+        self.operations.append(Route(logits, bias, choice, scoring, normalised, scale, gains))
 
     def expert_matmul(
         self, weight: Weight, x: Tensor, y: Tensor, choice: Choice, *, bias: Weight | None = None

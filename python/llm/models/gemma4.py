@@ -1,4 +1,5 @@
-"""Gemma 4 (text): E2B and E4B, which have per-layer embeddings; 12B and 31B, which have none.
+"""Gemma 4 (text): E2B and E4B, which have per-layer embeddings; 12B and 31B, which have none; and
+26B-A4B, which has experts.
 
 What is special:
   - layers that see everything have heads of another size than those with a sliding window, and may
@@ -12,7 +13,8 @@ What is special:
     frequencies of the others by 1e30, so that pairs lie as if all of the head were turned
   - per-layer embeddings: of a second table a token has a vector for each layer. This and a normed
     projection of the first embedding are an input of the layer: at the layer's end, a small gate of
-    the stream is multiplied by it, projected back, normed, and added
+    the stream is multiplied by it, projected back, normed, and added (gemma4_inputs.py)
+  - experts stand beside the feed-forward, and do not replace it (gemma4_experts.py)
   - each layer's output is scaled by a number of the file; the logits have a soft cap
 
 Letters: T rows, O output rows, C width, F feed-forward width, H query heads, G key/value heads,
@@ -24,146 +26,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from llm.errors import ModelFileError, UnsupportedModelError
+from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Count, Pairing, Tensor, Weight
 from llm.gpu.program import Floats, Program
 from llm.gpu.tape import Tape
+from llm.models.gemma4_config import Gemma4Config, LayerConfig
+from llm.models.gemma4_experts import ExpertRoom, Experts
+from llm.models.gemma4_inputs import LayerInput, LayerInputs
 from llm.models.rope import rope_table, rope_weight
 from llm.models.weights import WeightTable
-
-MAX_HEAD_SIZE = 512  # shared memory of the attention kernel
-
-
-@dataclass(frozen=True, slots=True)
-class LayerConfig:
-    head_size: int  # D
-    kv_heads: int  # G
-    feed_forward: int  # F
-    window: int  # tokens that it sees; 0: all
-    cells_of: int  # the layer whose keys and values it reads: itself, or one before it
-
-    @property
-    def keys_width(self) -> int:
-        return self.kv_heads * self.head_size  # G*D
-
-
-@dataclass(frozen=True, slots=True)
-class Gemma4Config:
-    width: int  # C
-    n_heads: int  # H
-    layer_width: int  # P; 0: no per-layer embeddings
-    norm_eps: float
-    rope_base: float  # of layers that see everything
-    window_rope_base: float
-    soft_cap: float  # of the logits; 0: none
-    layers: tuple[LayerConfig, ...]
-
-    @classmethod
-    def from_gguf(cls, file: ModelFile) -> "Gemma4Config":
-        meta = file.metadata
-        experts = meta.int("gemma4.expert_count", default=0)
-        if experts:
-            raise UnsupportedModelError(file.path, "gemma4.expert_count", experts, ["0"])
-        n_layers = meta.int("gemma4.block_count", minimum=1)
-        config = cls(
-            width=meta.int("gemma4.embedding_length", minimum=1),
-            n_heads=meta.int("gemma4.attention.head_count", minimum=1),
-            layer_width=meta.int("gemma4.embedding_length_per_layer_input", default=0),
-            norm_eps=meta.float("gemma4.attention.layer_norm_rms_epsilon"),
-            rope_base=meta.float("gemma4.rope.freq_base", default=1_000_000.0),
-            window_rope_base=meta.float("gemma4.rope.freq_base_swa", default=10_000.0),
-            soft_cap=meta.float("gemma4.final_logit_softcapping", default=0.0),
-            layers=_layers(file, n_layers),
-        )
-        config._check(file)
-        return config
-
-    def _check(self, file: ModelFile) -> None:
-        for layer in self.layers:
-            if self.n_heads % layer.kv_heads:
-                problem = (
-                    f"{self.n_heads} heads do not share {layer.kv_heads} key/value heads evenly"
-                )
-                raise ModelFileError(file.path, "gemma4.attention.head_count", problem)
-            kind = "_swa" if layer.window else ""
-            if layer.head_size % 8 or layer.head_size > MAX_HEAD_SIZE:
-                problem = f"{layer.head_size} is not a multiple of 8 up to {MAX_HEAD_SIZE}"
-                raise ModelFileError(file.path, f"gemma4.attention.key_length{kind}", problem)
-            key = f"gemma4.rope.dimension_count{kind}"
-            turned = file.metadata.int(key, default=layer.head_size)
-            if turned != layer.head_size:
-                problem = f"{turned} is not {layer.head_size}, the size of the heads"
-                raise ModelFileError(file.path, key, problem)
-            shared = self.layers[layer.cells_of]
-            if layer.keys_width != shared.keys_width:
-                problem = f"{layer.keys_width} values of a layer that reads {shared.keys_width}"
-                raise ModelFileError(file.path, "gemma4.attention.head_count_kv", problem)
-        for key, number in (
-            ("attention.layer_norm_rms_epsilon", self.norm_eps),
-            ("rope.freq_base", self.rope_base),
-            ("rope.freq_base_swa", self.window_rope_base),
-        ):
-            if number <= 0:
-                raise ModelFileError(file.path, f"gemma4.{key}", f"{number} is not above 0")
-        if self.soft_cap < 0:
-            problem = f"{self.soft_cap} is not >= 0"
-            raise ModelFileError(file.path, "gemma4.final_logit_softcapping", problem)
-
-
-def _layers(file: ModelFile, count: int) -> tuple[LayerConfig, ...]:
-    meta = file.metadata
-    kv_heads = _sizes(file, "gemma4.attention.head_count_kv", count)
-    feed_forward = _sizes(file, "gemma4.feed_forward_length", count)
-    pattern = meta.numbers("gemma4.attention.sliding_window_pattern").tolist()
-    if len(pattern) != count:
-        problem = f"has {len(pattern)} layers, but there are {count}"
-        raise ModelFileError(file.path, "gemma4.attention.sliding_window_pattern", problem)
-    window = meta.int("gemma4.attention.sliding_window", minimum=1)
-    sizes = [
-        meta.int(f"gemma4.attention.key_length{kind}", minimum=1) for kind in ("", "_swa")
-    ]  # by whether a window slides
-    shared = meta.int("gemma4.attention.shared_kv_layers", default=0)
-    cells_of: dict[bool, int] = {}  # by the same, the last layer that has some
-    layers = []
-    for layer, slides in enumerate(map(bool, pattern)):
-        if layer < count - shared:
-            cells_of[slides] = layer
-        elif slides not in cells_of:
-            problem = f"{shared} leaves layer {layer} no layer of its kind to share with"
-            raise ModelFileError(file.path, "gemma4.attention.shared_kv_layers", problem)
-        layers.append(
-            LayerConfig(
-                head_size=sizes[slides],
-                kv_heads=kv_heads[layer],
-                feed_forward=feed_forward[layer],
-                window=window if slides else 0,
-                cells_of=cells_of[slides],
-            )
-        )
-    return tuple(layers)
-
-
-def _sizes(file: ModelFile, key: str, count: int) -> list[int]:
-    """A size of each layer, where the file may hold one for all."""
-    if isinstance(file.metadata.get(key), int):
-        return [file.metadata.int(key, minimum=1)] * count
-    sizes = [int(size) for size in file.metadata.numbers(key)]
-    if len(sizes) != count or min(sizes) < 1:
-        problem = (
-            f"{len(sizes)} numbers from {min(sizes, default=0)} on; {count} from 1 on are needed"
-        )
-        raise ModelFileError(file.path, key, problem)
-    return sizes
-
-
-@dataclass(frozen=True, slots=True)
-class LayerInput:
-    """What makes a layer's own embedding a part of the stream."""
-
-    gate: Weight  # (P, C)
-    project: Weight  # (C, P)
-    norm: Weight  # (1, C)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +52,7 @@ class Block:
     gate: Weight  # (F, C)
     up: Weight  # (F, C)
     down: Weight  # (C, F)
+    experts: Experts | None
     post_ffw_norm: Weight  # (1, C)
     layer_input: LayerInput | None
     scale: float  # of the output
@@ -196,13 +69,7 @@ class Block:
             k_norm = table.vector(prefix + "attn_k_norm.weight", size)
             if table.has(prefix + "attn_v.weight"):
                 v = table.matrix(prefix + "attn_v.weight", keys, width)
-        layer_input = None
-        if cfg.layer_width:
-            layer_input = LayerInput(
-                gate=table.matrix(prefix + "inp_gate.weight", cfg.layer_width, width),
-                project=table.matrix(prefix + "proj.weight", width, cfg.layer_width),
-                norm=table.vector(prefix + "post_norm.weight", width),
-            )
+        sizes = cfg.experts
         scale = table.positive_values(prefix + "layer_output_scale.weight", 1)
         return cls(
             attn_norm=table.vector(prefix + "attn_norm.weight", width),
@@ -217,42 +84,10 @@ class Block:
             gate=table.matrix(prefix + "ffn_gate.weight", layer.feed_forward, width),
             up=table.matrix(prefix + "ffn_up.weight", layer.feed_forward, width),
             down=table.matrix(prefix + "ffn_down.weight", width, layer.feed_forward),
+            experts=None if sizes is None else Experts.take(table, prefix, sizes, width),
             post_ffw_norm=table.vector(prefix + "post_ffw_norm.weight", width),
-            layer_input=layer_input,
+            layer_input=LayerInput.take(table, prefix, cfg) if cfg.layer_width else None,
             scale=1.0 if scale is None else float(scale[0]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class LayerInputs:
-    """What makes the inputs of all layers."""
-
-    table: Weight  # (V, L*P)
-    project: Weight  # (L*P, C)
-    norm: Weight  # (1, P)
-
-    @classmethod
-    def take(cls, table: WeightTable, vocabulary: int, cfg: Gemma4Config) -> "LayerInputs":
-        of_all = len(cfg.layers) * cfg.layer_width
-        return cls(
-            table=table.table("per_layer_token_embd.weight", vocabulary, of_all),
-            project=table.matrix("per_layer_model_proj.weight", of_all, cfg.width),
-            norm=table.vector("per_layer_proj_norm.weight", cfg.layer_width),
-        )
-
-    def record(self, tape: Tape, x: Tensor, inputs: Tensor, cfg: Gemma4Config) -> None:
-        """The inputs, (T, L*P), from the embedding (T, C)."""
-        projected = tape.tensor(self.table.columns)  # (T, L*P)
-        tape.embed(self.table, inputs, scale=math.sqrt(cfg.layer_width))
-        tape.matmul(self.project, x, projected)
-        tape.rms_norm(
-            self.norm,
-            projected,
-            inputs,
-            cfg.norm_eps * cfg.width,  # the same as of what is projected over sqrt(C)
-            residual=inputs,
-            parts=len(cfg.layers),
-            scale=1.0 / math.sqrt(2.0),
         )
 
 
@@ -313,6 +148,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         small = tape.tensor(cfg.layer_width)  # (T, P)
         rooms: dict[tuple[int, int, bool], Heads] = {}
         hidden: dict[int, tuple[Tensor, Tensor]] = {}  # gate and up, (T, F) each
+        expert_room = None if cfg.experts is None else ExpertRoom.of(tape, cfg.experts, cfg.width)
         eps = cfg.norm_eps
 
         tape.embed(embedding, x, scale=math.sqrt(cfg.width))
@@ -356,16 +192,15 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.matmul(block.up, h, up)
             tape.gated_unit(gate, up, gate, Activation.GELU)
             tape.matmul(block.down, gate, y)
+            if block.experts is not None and expert_room is not None:
+                block.experts.record(tape, x, y, expert_room, eps)
             if block.layer_input is None:
                 tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x, scale=block.scale)
                 continue
             tape.rms_norm(block.post_ffw_norm, y, x, eps, residual=x)
 
             own = inputs.columns(number * cfg.layer_width, cfg.layer_width)  # (T, P)
-            tape.matmul(block.layer_input.gate, x, small)
-            tape.gated_unit(small, own, small, Activation.GELU)
-            tape.matmul(block.layer_input.project, small, y)
-            tape.rms_norm(block.layer_input.norm, y, x, eps, residual=x, scale=block.scale)
+            block.layer_input.record(tape, own, small, x, y, eps=eps, scale=block.scale)
 
         if outputs == 0:
             tape.rms_norm(output_norm, x, h, eps)

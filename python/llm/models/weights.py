@@ -78,6 +78,27 @@ class WeightTable:
         ]
         return [self._taken.setdefault(piece.name, piece) for piece in made]
 
+    def expert_pieces(
+        self, name: str, count: int, heights: Sequence[int], columns: int
+    ) -> list[Weight]:
+        """Matrices of `count` experts, each cut into matrices of these heights: see `experts`."""
+        of_height = sum(heights)
+        whole = self._find(name, count, of_height, columns)
+        made = [
+            Weight(
+                name=f"{name} from row {first}",
+                format=whole.format,
+                rows=count * height,
+                columns=columns,
+                part_of=name,
+                first_row=first,
+                height=height,
+                of_height=of_height,
+            )
+            for height, first in zip(heights, accumulate(heights, initial=0), strict=False)
+        ]
+        return [self._taken.setdefault(piece.name, piece) for piece in made]
+
     def rows_of(self, name: str) -> int:
         """Rows of a matrix whose height the metadata do not give, such as the vocabulary."""
         if name not in self._file.tensors:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
+from support.architectures.gemma4 import write_gemma4
 from support.gguf_builder import GgufBuilder
 from support.loading import finish
 from support.safetensors_builder import write_folder
@@ -71,6 +72,8 @@ def test_json(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:
         "memory_context": 4096,
         "cache_bytes": cache,
         "gpu_bytes": found["gpu_bytes"],
+        "table_bytes": 0,
+        "tables_on_gpu": False,
         "numpy_bytes": found["numpy_bytes"],
         "gpu": {"device": "A card", "is_cpu": False, "total": 1 << 30, "free": 1 << 29},
         "available_ram": 2 << 30,
@@ -178,6 +181,35 @@ def test_whether_it_fits(
     monkeypatch.setattr(info, "available_ram", lambda: ram)
     rows = table_of(gemma, capfd)
     assert (rows["on the GPU"], rows["on numpy"]) == (on_gpu, on_numpy)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "is_on_gpu"),
+    [
+        pytest.param(DeviceMemory("A card", False, 1 << 30, None), True, id="room"),
+        pytest.param(DeviceMemory("A card", False, 1 << 20, None), False, id="too small"),
+        pytest.param(DeviceMemory("llvmpipe", True, 1 << 30, None), False, id="a software driver"),
+        pytest.param(None, False, id="no device"),
+    ],
+)
+def test_where_per_layer_embeddings_go(
+    tmp_path: Path,
+    gpu: DeviceMemory | None,
+    is_on_gpu: bool,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = str(write_gemma4(tmp_path / "m.gguf"))
+    table = 300 * 9 * 32 * 4
+    monkeypatch.setattr(info, "device_memory", lambda: gpu)
+    found = facts_of(path, capfd, "--context", "80")
+    assert (found["table_bytes"], found["tables_on_gpu"]) == (table, is_on_gpu)
+    monkeypatch.setattr(info, "device_memory", lambda: None)
+    without = facts_of(path, capfd, "--context", "80")
+    assert found["gpu_bytes"] - without["gpu_bytes"] == (table if is_on_gpu else 0)
+    monkeypatch.setattr(info, "device_memory", lambda: gpu)
+    where = "on the GPU" if is_on_gpu else "in RAM, beside that: the file, mapped"
+    assert table_of(path, capfd)["per layer"] == f"337.5 KiB of embeddings, {where}"
 
 
 def test_a_longer_context_takes_more(gemma: str, capfd: pytest.CaptureFixture[str]) -> None:

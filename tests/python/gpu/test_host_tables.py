@@ -13,6 +13,7 @@ from support.architectures.gemma4 import CONTEXT, write_gemma4
 
 from llm.files.formats import FORMATS_BY_NAME
 from llm.files.gguf import GgufFile
+from llm.files.opening import open_model
 from llm.gpu.host_tables import MAX_FAR_BYTES, HostTable, fit_device, host_tables
 from llm.gpu.operations import Weight
 from llm.gpu.program import Program
@@ -74,6 +75,18 @@ def test_tables_that_fit(program: Program, name: str, rows: int, fits: bool) -> 
     form = FORMATS_BY_NAME[name]
     table = Weight(TABLE, form, rows, form.values)
     assert fit_device(replace(program, tables=(table,)), device()) == fits
+
+
+def test_a_table_in_ram_is_not_quantised(tmp_path: Path) -> None:
+    """It stays where it is mapped; on a device it is as small as was asked for."""
+    path = write_gemma4(tmp_path / "tiny.gguf", formats={"per_layer_token_embd": Type.F16})
+    [stored] = [tensor for tensor in GGUFReader(path).tensors if tensor.name == TABLE]
+    with open_model(str(path), "q8_0") as file:
+        program = make_program(file, Limits(CONTEXT, 32, 8))
+        assert [table.format.name for table in program.tables] == ["q8_0"]
+        table = host_tables(program, file)[TABLE]
+    assert np.array_equal(table.rows([7, 0]), stored.data[[7, 0]].astype(np.float32))
+    assert not table._blocks.flags.owndata
 
 
 def test_rows(path: Path, program: Program) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.architectures.gemma4 import CASES, DENSE, WIDTH, write_gemma4
+from support.architectures.gemma4 import CASES, DENSE, EXPERTS, WIDTH, write_gemma4
 from support.loading import finish
 from support.random_model import VOCABULARY
 
-from llm.errors import LLMError, ModelFileError, UnsupportedModelError
+from llm.errors import LLMError, ModelFileError, NumericError
 from llm.files.gguf import GgufFile
 from llm.generate.model import Model, load_model
 from llm.gpu.operations import PAGE_CELLS, Attend, CacheStore
@@ -59,7 +59,25 @@ def key(name: str, value: Any) -> dict[str, Any]:
     ("changes", "error", "message"),
     [
         pytest.param(
-            key("expert_count", 128), UnsupportedModelError, "expert_count is '128'", id="experts"
+            key("expert_count", 7),
+            ModelFileError,
+            "expert_used_count: is missing",
+            id="experts of which nobody says how many are used",
+        ),
+        pytest.param(
+            {
+                "sizes": EXPERTS,
+                "replaced": {"blk.2.ffn_gate_up_exps.weight": np.ones((7, 191, 160))},
+            },
+            ModelFileError,
+            "ffn_gate_up_exps.weight: has the shape 7x191x160, the metadata ask for 7x192x160",
+            id="gates and ups of another size",
+        ),
+        pytest.param(
+            {"sizes": EXPERTS, "without": ("blk.0.pre_ffw_norm_2.weight",)},
+            ModelFileError,
+            "pre_ffw_norm_2.weight: missing",
+            id="experts without their norm",
         ),
         pytest.param(
             key("attention.sliding_window_pattern", [True] * 8),
@@ -140,6 +158,21 @@ def test_broken_models(
         load(path)
 
 
+def test_experts_may_have_no_gains(tmp_path: Path) -> None:
+    """Which is the same as gains of 1."""
+    names = [f"blk.{layer}.ffn_down_exps.scale" for layer in range(len(EXPERTS["slides"]))]
+    changes: list[dict[str, Any]] = [
+        {"without": tuple(names)},
+        {"replaced": dict.fromkeys(names, np.ones(EXPERTS["experts"]))},
+    ]
+    logits = []
+    for change in changes:
+        model = load(write_gemma4(tmp_path / "tiny.gguf", EXPERTS, **change))
+        model.forward(TOKENS[:9], 0, [8])
+        logits.append(model.logits().copy())
+    assert np.array_equal(*logits)
+
+
 def test_frequencies_are_needed(tmp_path: Path) -> None:
     path = write_gemma4(tmp_path / "tiny.gguf")
     data = path.read_bytes()
@@ -154,6 +187,15 @@ def test_an_output_of_its_own(tmp_path: Path) -> None:
     model = load(write_gemma4(tmp_path / "tiny.gguf", DENSE, replaced={"output.weight": output}))
     model.forward(TOKENS[:3], 0, [2])
     assert np.ptp(model.logits()) < 1e-3
+
+
+def test_a_cap_hides_no_overflow(tmp_path: Path) -> None:
+    output = np.full((VOCABULARY, WIDTH), 0.1)
+    output[7, 0] = np.inf
+    model = load(write_gemma4(tmp_path / "tiny.gguf", DENSE, replaced={"output.weight": output}))
+    model.forward(TOKENS[:3], 0, [2])
+    with pytest.raises(NumericError, match="1 of 300 logits are NaN or infinite"):
+        model.candidates(1)
 
 
 def test_one_size_may_stand_for_all_layers(tmp_path: Path) -> None:

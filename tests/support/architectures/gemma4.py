@@ -1,8 +1,9 @@
 """Gemma 4 models of a few hundred thousand weights, random but fixed.
 
 Windows are shorter than prompts, widths divide no tile, and layers have heads of two sizes. The one
-has per-layer embeddings and layers that read another's cells; the other none of these, but several
-numbers of key/value heads, and layers whose values are made of their keys.
+has per-layer embeddings and layers that read another's cells; the others none of these, but several
+numbers of key/value heads, and layers whose values are made of their keys. The last ones have
+experts, whose gates and ups are one tensor or two.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ SHARING = {
     "kv_heads": (1,) * 9,
     "feed_forward": (224,) * 6 + (416,) * 3,
     "layer_width": LAYER_WIDTH,
+    "experts": 0,
 }
 DENSE = {
     "slides": (True, True, False, True, False),
@@ -34,7 +36,10 @@ DENSE = {
     "kv_heads": (3, 3, 2, 3, 2),
     "feed_forward": (288,) * 5,
     "layer_width": 0,
+    "experts": 0,
 }
+EXPERTS = DENSE | {"experts": 7}
+USED, EXPERT_WIDTH = 3, 96
 
 
 def write_gemma4(
@@ -43,10 +48,14 @@ def write_gemma4(
     *,
     formats: Mapping[str, Type] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    has_pairs: bool = True,
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
-    """Writes the model; `metadata`, `without` and `replaced` as for any random model."""
+    """Writes the model; `metadata`, `without` and `replaced` as for any random model.
+
+    Where it `has_pairs`, gates and ups of experts are one tensor.
+    """
     keys: dict[str, Any] = {
         "gemma4.block_count": len(sizes["slides"]),
         "gemma4.context_length": CONTEXT,
@@ -67,7 +76,11 @@ def write_gemma4(
         kind = "_swa" if slides else ""
         for name in ("attention.key_length", "attention.value_length", "rope.dimension_count"):
             keys[f"gemma4.{name}{kind}"] = size
-    shapes = _shapes(sizes)
+    if sizes["experts"]:
+        keys["gemma4.expert_count"] = sizes["experts"]
+        keys["gemma4.expert_used_count"] = USED
+        keys["gemma4.expert_feed_forward_length"] = EXPERT_WIDTH
+    shapes = _shapes(sizes, has_pairs)
     given = dict.fromkeys((name.split(".")[-2] for name in shapes), Type.F32) | (formats or {})
     turned = np.ones(SIZES[False] // 2)
     turned[SIZES[False] // 8 :] = 1e30
@@ -76,6 +89,8 @@ def write_gemma4(
     for name, shape in shapes.items():
         if name.endswith("attn_q_norm.weight"):  # or all would attend to a single cell
             others[name] = source.uniform(0.1, 0.25, shape)
+        if name.endswith("ffn_gate_inp.scale"):  # or experts would be nearly alike
+            others[name] = source.uniform(10.0, 20.0, shape)
     return write_random_model(
         path,
         "gemma4",
@@ -87,7 +102,7 @@ def write_gemma4(
     )
 
 
-def _shapes(sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def _shapes(sizes: Mapping[str, Any], has_pairs: bool) -> dict[str, tuple[int, ...]]:
     own, count = sizes["layer_width"], len(sizes["slides"])
     shapes: dict[str, tuple[int, ...]] = {
         "token_embd.weight": (VOCABULARY, WIDTH),
@@ -119,11 +134,35 @@ def _shapes(sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
                 block["attn_v"] = (keys, WIDTH)
         if own:
             block |= {"inp_gate": (own, WIDTH), "proj": (WIDTH, own), "post_norm": (WIDTH,)}
-        shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in block.items()}
+        prefix = f"blk.{layer}."
+        shapes |= {f"{prefix}{name}.weight": shape for name, shape in block.items()}
+        if sizes["experts"]:
+            shapes |= _shapes_of_experts(prefix, sizes["experts"], has_pairs)
     return shapes
+
+
+def _shapes_of_experts(prefix: str, count: int, has_pairs: bool) -> dict[str, tuple[int, ...]]:
+    inner = (count, EXPERT_WIDTH, WIDTH)
+    gates: dict[str, tuple[int, ...]] = (
+        {"ffn_gate_up_exps.weight": (count, 2 * EXPERT_WIDTH, WIDTH)}
+        if has_pairs
+        else {"ffn_gate_exps.weight": inner, "ffn_up_exps.weight": inner}
+    )
+    others: dict[str, tuple[int, ...]] = {
+        "ffn_gate_inp.weight": (count, WIDTH),
+        "ffn_gate_inp.scale": (WIDTH,),
+        "ffn_down_exps.weight": (count, WIDTH, EXPERT_WIDTH),
+        "ffn_down_exps.scale": (count,),
+        "pre_ffw_norm_2.weight": (WIDTH,),
+        "post_ffw_norm_1.weight": (WIDTH,),
+        "post_ffw_norm_2.weight": (WIDTH,),
+    }
+    return {prefix + name: shape for name, shape in (gates | others).items()}
 
 
 CASES: dict[str, Callable[[Path], Path]] = {
     "per-layer embeddings, shared keys and values": write_gemma4,
     "values made of keys, no per-layer embeddings": partial(write_gemma4, sizes=DENSE),
+    "experts": partial(write_gemma4, sizes=EXPERTS),
+    "experts, gates and ups apart": partial(write_gemma4, sizes=EXPERTS, has_pairs=False),
 }

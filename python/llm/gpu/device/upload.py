@@ -27,6 +27,7 @@ from llm.gpu.device.placement import Layout, Placement
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.operations import Weight
 from llm.gpu.program import Program
+from llm.gpu.stored_rows import stored_rows
 
 THREADS = min(8, os.cpu_count() or 1)
 AHEAD = 2 * THREADS  # slices on their way
@@ -50,7 +51,7 @@ def upload_weights(
     memory. Raises DeviceMemoryError where the device has no room for them.
     """
     weights = (*program.weights, *program.far_tables)
-    total = sum(weight.format.size_of(weight.rows * weight.columns) for weight in weights)
+    total = sum(weight.size for weight in weights)
     total += sum(grid.nbytes for weight in weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
     done = pending = 0
@@ -164,7 +165,7 @@ def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Sli
     step = max(1, most // PIECE_BLOCKS) * PIECE_BLOCKS
     for start in range(0, weight.rows, step):
         rows = min(step, weight.rows - start)
-        read = partial(file.rows, weight.tensor, weight.first_row + start, rows)
+        read = partial(stored_rows, file, weight, start, rows)
         yield _Slice(placement, weight.format, start * row_blocks, rows * row_blocks, read)
 
 

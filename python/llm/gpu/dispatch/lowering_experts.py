@@ -32,15 +32,15 @@ class ExpertLowering:
             logits=op.logits.offset,
             choice=op.choice.rows.offset,
             bias=state.NONE if op.bias is None else self._planes(op.bias)[0],
+            gains=state.NONE if op.gains is None else self._planes(op.gains)[0],
             experts=op.choice.experts,
             used=op.choice.used,
             scoring=int(op.scoring),
             normalised=int(op.normalised),
             scale=op.scale,
         )
-        shard = 0 if op.bias is None else self._layout.placements[op.bias.name].shard
-        groups = (op.logits.rows, 1, 1)
-        return Dispatch("route", parameters, groups, shard, op.reads, op.writes)
+        groups = (op.logits.rows, 1, 1)  # and shard 0, where vectors are
+        return Dispatch("route", parameters, groups, 0, op.reads, op.writes)
 
     def multiply(self, op: ExpertMatMul) -> list[Dispatch]:
         plan = self._products.plan_experts(op)

@@ -44,6 +44,7 @@ CHOOSING: dict[str, Kernel] = {
             "logits": "I",
             "choice": "I",
             "bias": "I",
+            "gains": "I",
             "experts": "I",
             "used": "I",
             "scoring": "I",

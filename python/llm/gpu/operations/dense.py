@@ -133,7 +133,8 @@ class AddBias:
 class ScaleLogits:
     """x = soft_cap * tanh(scale * x / soft_cap), in place; scale * x where soft_cap is 0.
 
-    Source: Gemma Team 2024, Gemma 2.
+    What is infinite stays so, and is noticed when tokens are chosen. Source: Gemma Team 2024,
+    Gemma 2.
     """
 
     x: Tensor  # (O, V)

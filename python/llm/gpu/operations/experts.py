@@ -68,8 +68,8 @@ class Route:
     """Chooses for each row the experts whose score plus bias is largest; no bias where it is None.
 
     An expert's share is its score; where `normalised`, over the sum of those of the row; times
-    `scale`. Sources: Shazeer et al. 2017, Outrageously Large Neural Networks; for sigmoids and the
-    bias, DeepSeek-AI 2024, DeepSeek-V3.
+    `scale`, and its gain where there are some. Sources: Shazeer et al. 2017, Outrageously Large
+    Neural Networks; for sigmoids and the bias, DeepSeek-AI 2024, DeepSeek-V3.
     """
 
     logits: Tensor  # (T, E)
@@ -78,6 +78,7 @@ class Route:
     scoring: Scoring
     normalised: bool
     scale: float
+    gains: Weight | None = None  # (1, E)
 
     @property
     def reads(self) -> tuple[Region, ...]:

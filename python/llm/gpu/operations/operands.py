@@ -68,7 +68,8 @@ class Tensor:
 class Weight:
     """A matrix of the model file in its block format, or a constant of the architecture.
 
-    Where it is only some rows of a matrix of the file, `part_of` is the name of that one.
+    Where it is only some rows of a matrix of the file, `part_of` is the name of that one: of each
+    `of_height` rows there, `height` from `first_row` on; all from there on where these are 0.
     """
 
     name: str
@@ -77,11 +78,18 @@ class Weight:
     columns: int
     part_of: str = ""
     first_row: int = 0  # of these rows, in that matrix
+    height: int = 0
+    of_height: int = 0
 
     @property
     def tensor(self) -> str:
         """The matrix of the file."""
         return self.part_of or self.name
+
+    @property
+    def size(self) -> int:
+        """Bytes in its format."""
+        return self.format.size_of(self.rows * self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def scale_logits(run: Workspace, op: ScaleLogits) -> None:
     x = run.view(op.x, run.rows(Count.OUTPUTS))
     x *= np.float32(op.scale)
     if op.soft_cap:
-        x[:] = soft_capped(x, op.soft_cap)
+        x[:] = np.where(np.isinf(x), x, soft_capped(x, op.soft_cap))
 
 
 def soft_capped(x: Floats, cap: float) -> Floats:

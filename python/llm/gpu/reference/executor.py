@@ -26,6 +26,7 @@ from llm.gpu.reference.recurrent import RECURRENT
 from llm.gpu.reference.slots import HostSlots
 from llm.gpu.reference.streams import STREAMS
 from llm.gpu.reference.workspace import Workspace
+from llm.gpu.stored_rows import stored_rows
 from llm.gpu.tape import Tape
 
 CHUNK_WEIGHTS = 1 << 20  # weights expanded at a time: so few that the copies stay in the caches
@@ -155,6 +156,6 @@ def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:
 
 def _expand(file: ModelFile, weight: Weight, start: int, count: int) -> Floats:
     """Rows start to start + count of a weight in float32, (count, K)."""
-    raw = file.rows(weight.tensor, weight.first_row + start, count).reshape(count, -1)
+    raw = stored_rows(file, weight, start, count).reshape(count, -1)
     expanded = quants.dequantize(raw, GGMLQuantizationType(weight.format.id))
     return expanded.astype(np.float32, copy=False).reshape(count, weight.columns)

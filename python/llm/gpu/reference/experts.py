@@ -31,6 +31,8 @@ def route(run: Workspace, op: Route) -> None:
     shares = np.take_along_axis(scores, chosen, axis=1)  # (T, U)
     if op.normalised:
         shares /= shares.sum(axis=1, keepdims=True)
+    if op.gains is not None:
+        shares *= run.weights[op.gains.name][0][chosen]
     rows = run.view(op.choice.rows)
     rows[:, :used] = chosen
     rows[:, used:] = shares * np.float32(op.scale)
