@@ -20,11 +20,13 @@ PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
 WITH_STEPS = (
     "ernie4_5",
     "exaone",
+    "exaone4",
     "gemma",
     "gemma2",
     "gemma3",
     "gemma4",
     "glm4",
+    "gpt_oss",
     "granite",
     "granitemoe",
     "internlm2",
@@ -41,9 +43,7 @@ AS_DISPATCHES = (  # of these
     "gemma4, experts",
     "gemma4, experts, gates and ups apart",
     "glm4, biases",
-    "granite, biases of all products",
     "granitemoe, an expert that all use",
-    "llama, biases of all products",
 )
 
 

@@ -26,7 +26,8 @@ from llm.gpu.fused.executor import StepList
 from llm.gpu.fused.persistent import PersistentExecutor
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import step_sizes
-from llm.gpu.steps.fusion import NoStepError, StepScratch
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import StepScratch
 from llm.gpu.steps.packing import Words
 from llm.gpu.steps.steps import Step
 from llm.gpu.tape import Tape

@@ -12,7 +12,7 @@ from llm.gpu.kernels.shader_source import INCLUDES, expand
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.state import NONE
 from llm.gpu.steps import ahead, packing, steps
-from llm.gpu.steps.attention import Attention
+from llm.gpu.steps.attention import SINKS, Attention, Join
 from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.steps import Epilogue, Product, Prologue, plan_rows
 
@@ -84,7 +84,14 @@ NEXT_WORDS = {
 }
 OWN_WORDS = {"STEP_WITH": steps.WITH, "STEP_FACTOR": steps.FACTOR}
 PICK_WORDS = {"STEP_KIND": KIND, "STEP_STAYS": 1}
-ADDRESSES = ("STEP_NORM", "STEP_POST_NORM", "STEP_Q_NORM", "STEP_K_NORM", "STEP_TABLE")
+ADDRESSES = (
+    "STEP_NORM",
+    "STEP_POST_NORM",
+    "STEP_Q_NORM",
+    "STEP_K_NORM",
+    "STEP_TABLE",
+    "STEP_SINKS",
+)
 OUTPUT_WORDS = {
     "STEP_CAP": steps.CAP,
     "STEP_BIAS": steps.BIAS,
@@ -121,10 +128,12 @@ def test_sizes_and_numbers() -> None:
     assert {name: GLSL[name] for name in TAG_WORDS} == TAG_WORDS
     assert {name: GLSL[name] for name in AHEAD_WORDS} == AHEAD_WORDS
     assert {name: GLSL[name] for name in OUTPUT_WORDS} == OUTPUT_WORDS
+    assert GLSL["STEP_AHEAD_LINES"] < GLSL["STEP_SINKS"] == SINKS
     assert GLSL["STEP_NEXT_END"] < steps.BIAS_PLACES <= packing.STEP_WORDS - steps.MAX_SEGMENTS
     assert GLSL["STEP_WINDOW"] < GLSL["STEP_AHEAD"] == GLSL["STEP_AHEAD_LINES"] - 2
-    assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "X_OUT", "STAYS")) == (
+    assert tuple(GLSL[f"STEP_{name}"] for name in ("X", "Y", "X_OUT", "STAYS")) == (
         steps.X,
+        steps.Y,
         steps.X_OUT,
         steps.STAYS,
     )
@@ -268,6 +277,7 @@ def test_attention(is_normed: bool) -> None:
         partials=Tensor(9000, 1, 32 * 6 * 68),
         n_parts=32,
         has_parts=True,
+        sinks=POST_NORM if is_normed else None,
     )
     words = attention.pack(KIND, locate, GRID, 13)
     assert words.shape == (packing.STEP_WORDS,)
@@ -275,5 +285,10 @@ def test_attention(is_normed: bool) -> None:
     assert address_at(words, GLSL["STEP_TABLE"]) == locate(EMBEDDING)[0]
     norms = [address_at(words, GLSL[name]) for name in ("STEP_Q_NORM", "STEP_K_NORM")]
     assert norms == ([locate(NORM)[0], locate(POST_NORM)[0]] if is_normed else [0, 0])
+    assert address_at(words, GLSL["STEP_SINKS"]) == (locate(POST_NORM)[0] if is_normed else 0)
+    join = Join(attention).pack(KIND, locate, GRID, 13)
+    assert address_at(join, GLSL["STEP_SINKS"]) == address_at(words, GLSL["STEP_SINKS"])
+    for name in ("STEP_PARTIALS", "STEP_PARTS", "STEP_OUT"):
+        assert join[GLSL[name]] == words[GLSL[name]]
     assert float_at(words, GLSL["STEP_EPS"]) == np.float32(1e-5)
     assert float_at(words, GLSL["STEP_SCALE"]) == 0.125

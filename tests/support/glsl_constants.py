@@ -22,8 +22,7 @@ def constants(glsl: str) -> dict[str, int]:
 def shared_bytes(glsl: str) -> int:
     """Bytes of all shared variables of an expanded kernel."""
     if "#define EXPERTS" not in glsl:
-        experts = r"^#ifdef EXPERTS\n.*?^#endif\n\n#endif\n"  # the file's guard, and the test of it
-        glsl = re.sub(experts, "", glsl, flags=re.DOTALL | re.MULTILINE)
+        glsl = without_block(glsl, "#ifdef EXPERTS")
     declared = SHARED.findall(glsl)
     assert len(declared) == len(re.findall(r"^shared ", glsl, re.MULTILINE))
     known = constants(glsl)
@@ -34,6 +33,19 @@ def shared_bytes(glsl: str) -> int:
             elements *= evaluate(dimension, known)
         size += TYPES[type_name] * elements
     return size
+
+
+def without_block(glsl: str, start: str) -> str:
+    """Without what stands between such lines and their #endif."""
+    kept, depth = [], 0
+    for line in glsl.splitlines():
+        if depth:
+            depth += line.startswith("#if") - line.startswith("#endif")
+        elif line == start:
+            depth = 1
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def evaluate(expression: str, known: dict[str, int]) -> int:

@@ -21,7 +21,8 @@ from llm.gpu.operations import (
     SelectRows,
     Tensor,
 )
-from llm.gpu.steps.fusion import NoStepError, attention_at
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import attention_at
 from llm.gpu.steps.packing import ceil_div
 from llm.gpu.tape import Tape
 
@@ -169,6 +170,8 @@ class _Fusion:
 
     def _take_heads(self) -> None:
         q, k, store, attend = attention_at(self.tape, self.at)
+        if attend.sinks is not None:
+            raise NoStepError("attention with sinks")
         for attends in (False, True):
             self.steps.append(ColumnHeads(q, k, store, attend, attends))
         self.at += 4

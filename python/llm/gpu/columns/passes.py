@@ -26,7 +26,7 @@ from llm.gpu.kernels.resident import (
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.steps.attention import lane_cells
-from llm.gpu.steps.fusion import NoStepError
+from llm.gpu.steps.errors import NoStepError
 from llm.gpu.steps.packing import Locate, Words, ceil_div
 from llm.gpu.steps.residency import PROBE_SPINS, PROBE_STEPS, SPINS
 from llm.gpu.steps.step_sizes import StepSizes

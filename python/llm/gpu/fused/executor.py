@@ -29,7 +29,8 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import WORD, Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention, Join
-from llm.gpu.steps.fusion import NoStepError, fuse
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import fuse
 from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.steps.steps import Step

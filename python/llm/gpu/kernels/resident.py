@@ -115,16 +115,17 @@ def columns_shared_bytes(*, columns: int, subgroup_size: int, head_size: int, to
 
 # Its sizes and cases are a model's; these stand for all in tests.
 STEP_CASES = (
-    "attend_apart_256(position, 1u, 4u, false, true, false, 128u, true, true, 1.0, 0.0, 0.0, 1u);",
-    "attend_together_128(position, 8u, 2u, true, false, true, 64u, false, false, "
+    "attend_apart_256(position, 1u, 4u, false, true, false, 128u, true, true, "
+    "true, 1.0, 0.0, 0.0, 1u);",
+    "attend_together_128(position, 8u, 2u, true, false, true, 64u, false, false, false, "
     "1.5, 50.0, 0.25, 8192u);",
-    "join_parts_256(4u);",
+    "join_parts_256(4u, true);",
     *(
         f"embed_row_{name}(token, 640u); const Share share_0 = next_share(0u, 1u, true); "
         "normed_input(640u, INPUT_EMBED, false, false); Best best = NO_BEST; "
         f"multiply_{name}(share_0, 1u, 0.5, 640u, 2u, 2u, OUTPUT_GATED, 1u, true, best); "
         f"embed_row_{name}(token, 2048u, 8u); "
-        "plain_input(2048u); gated_input(2048u, 0u); "
+        "plain_input(2048u, 0u); gated_input(2048u, 0u); "
         "const float scale = normed_input(640u, INPUT_ADD, true, true); "
         "const Share share_1 = next_share(1u, 3u, false); "
         f"multiply_{name}(share_1, 3u, scale, 2048u, 5u, 1u, OUTPUT_BIASED, 0u, false, best); "
@@ -136,11 +137,13 @@ STEP_CASES = (
     *(
         "choose_experts(false, true); const Share share_0 = next_share(0u, 1u, true); "
         "const float scale = normed_input(640u, INPUT_NORM, true, false); Best best = NO_BEST; "
-        f"multiply_{name}_0_96(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED, 1u, false, best); "
+        f"multiply_{name}_0_96(share_0, 1u, scale, 640u, 2u, 2u, OUTPUT_GATED_BIASED, 3u, false, "
+        "best); "
         "take_experts(); "
-        "const Share share_1 = next_share(0u, 1u, false); plain_input(768u); "
-        f"multiply_{name}_256_640(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, best);"
-        f"multiply_{name}_8960_1280(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD, 0u, true, best);"
+        "const Share share_1 = next_share(0u, 1u, false); plain_input(768u, 256u); "
+        f"multiply_{name}_256_640(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD_SHARES, 0u, true, "
+        f"best); multiply_{name}_8960_1280(share_1, 1u, 1.0, 768u, 2u, 1u, OUTPUT_ADD_BIASED, 0u, "
+        "true, best);"
         for name in FORMAT_IDS
     ),
     "take_best();",

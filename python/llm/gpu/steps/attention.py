@@ -29,6 +29,7 @@ SMALL_HEAD = 128  # values: up to here four cells a lane are best, for larger on
 FEW_CELLS = (640, 128)
 PART_CELLS = (256, 64)
 NO_TEMPERATURE = Temperature(rate=0.0, length=1)
+SINKS = 21  # the word of their address
 PART_FLOATS = 4  # before the sums of a part
 
 
@@ -58,6 +59,7 @@ class Attention:
     magnitude: float = 1.0  # of rotated values
     soft_cap: float = 0.0  # of scores; or 0
     temperature: Temperature | None = None  # of queries
+    sinks: Weight | None = None
 
     @property
     def label(self) -> str:
@@ -112,6 +114,7 @@ class Attention:
         cells = f"{literal(self.has_parts)}, {literal(self.k is not None)}"
         turns = f"{literal(self.pairing is Pairing.ADJACENT)}, {self.table.rows}u"
         norms = f"{literal(self.q_norm is not None)}, {literal(self.norms_values)}"
+        norms += f", {literal(self.sinks is not None)}"
         tuning = self.temperature or NO_TEMPERATURE
         factors = f"{glsl_float(self.magnitude)}, {glsl_float(self.soft_cap)}, "
         factors += f"{glsl_float(tuning.rate)}, {tuning.length}u"
@@ -128,6 +131,7 @@ class Attention:
         words[10:12] = vector_address(self.table, locate)
         words[12:15] = (self.cache.keys, self.cache.values, self.y.offset)
         words[15:18] = (self.partials.offset, self.parts(groups), self.window)
+        words[SINKS : SINKS + 2] = vector_address(self.sinks, locate)
         return words
 
 
@@ -142,13 +146,15 @@ class Join:
 
     def case(self, _grid: Grid) -> str:
         """GLSL that runs steps of this kind."""
-        return f"join_parts_{self.of.head_size}({self.of.kv_heads * self.of.group_heads}u);"
+        n_heads = self.of.kv_heads * self.of.group_heads
+        return f"join_parts_{self.of.head_size}({n_heads}u, {literal(self.of.sinks is not None)});"
 
-    def pack(self, kind: int, _locate: Locate, _grid: Grid, groups: int) -> Words:
+    def pack(self, kind: int, locate: Locate, _grid: Grid, groups: int) -> Words:
         """As of a Product."""
         words = np.zeros(STEP_WORDS, np.uint32)
         words[0], words[14] = kind, self.of.y.offset
         words[15:17] = (self.of.partials.offset, self.of.parts(groups))
+        words[SINKS : SINKS + 2] = vector_address(self.of.sinks, locate)
         return words
 
 

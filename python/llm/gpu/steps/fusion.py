@@ -7,7 +7,7 @@ cells leave out what that one has done.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from llm.gpu.operations import (
     Activation,
@@ -15,8 +15,6 @@ from llm.gpu.operations import (
     Attend,
     CacheStore,
     Embed,
-    ExpertMatMul,
-    ExpertSum,
     GatedUnit,
     MatMul,
     Operation,
@@ -28,9 +26,11 @@ from llm.gpu.operations import (
     Tensor,
 )
 from llm.gpu.steps.attention import Attention
-from llm.gpu.steps.experts import Experts
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.expert_fusion import fuse_experts
 from llm.gpu.steps.slices import sliced
 from llm.gpu.steps.steps import (
+    ADDED,
     MAX_SEGMENTS,
     PART_WEIGHTS,
     Epilogue,
@@ -40,12 +40,6 @@ from llm.gpu.steps.steps import (
     Step,
 )
 from llm.gpu.tape import Tape
-
-EXPERTS = [Route, ExpertMatMul, ExpertMatMul, GatedUnit, ExpertMatMul, ExpertSum]
-
-
-class NoStepError(Exception):
-    """The architecture does something that the steps kernel has no step for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +79,6 @@ def attention_at(tape: Tape, at: int) -> tuple[Rotate, Rotate, CacheStore, Atten
 def _check_scores(attend: Attend) -> None:
     if attend.ahead or attend.alibi:
         raise NoStepError("rows that see cells after their own, or scores with a bias")
-    if attend.sinks is not None:
-        raise NoStepError("attention with sinks")
 
 
 def fuse(tape: Tape, scratch: StepScratch, in_ram: Collection[str] = ()) -> list[Step]:
@@ -170,7 +162,7 @@ class _Fusion:
         last = self.made[-1] if self.made else None
         if isinstance(last, Attention):
             return (last.y,)
-        return last.outputs if isinstance(last, Product) and last.epilogue != Epilogue.ADD else ()
+        return last.outputs if isinstance(last, Product) and last.epilogue not in ADDED else ()
 
     def _sum(self, op: RMSNorm) -> tuple[Product, Tensor]:
         assert self.x is not None
@@ -213,7 +205,7 @@ class _Fusion:
             self.at += 1
         self._take_biases(product)
         op = self._next()
-        if product.epilogue is Epilogue.ADD and len(product.weights) > 1:
+        if product.epilogue in ADDED and len(product.weights) > 1:
             raise NoStepError("a product that adds to the residual stream is a step of its own")
         if len(product.weights) > MAX_SEGMENTS:
             raise NoStepError(f"{len(product.weights)} products of one input; {MAX_SEGMENTS} fit")
@@ -223,10 +215,11 @@ class _Fusion:
             self._take_gate(op, product)
 
     def _take_biases(self, product: Product) -> None:
-        outputs = list(product.outputs)
+        adds = product.epilogue is Epilogue.ADD
+        outputs = [self.home] if adds else list(product.outputs)
         while isinstance(op := self._next(), AddBias):
-            if product.epilogue is Epilogue.ADD or product.post_norm is not None:
-                raise NoStepError("a bias beside the residual stream")
+            if product.post_norm is not None:
+                raise NoStepError("a bias beside a norm that is added")
             if not outputs or op.x != outputs.pop(0):
                 raise NoStepError("biases should follow their products, in the same order")
             product.biases.append(op.weight)
@@ -234,7 +227,7 @@ class _Fusion:
         if product.biases and outputs:
             raise NoStepError("all products of one input should have a bias, or none")
         if product.biases:
-            product.epilogue = Epilogue.BIASED
+            product.epilogue = Epilogue.ADD_BIASED if adds else Epilogue.BIASED
 
     def _take_logits(self, product: Product) -> None:
         product.epilogue = Epilogue.BEST
@@ -275,9 +268,8 @@ class _Fusion:
     def _take_gate(self, gate: GatedUnit, product: Product) -> None:
         if gate.activation is Activation.CLAMPED:
             raise NoStepError("a gated unit that clamps")
-        if product.biases:
-            raise NoStepError("a gated unit of products with biases")
-        if [gate.gate] == product.outputs == [gate.y] and self._is_kept(gate.up):
+        is_alone = [gate.gate] == product.outputs == [gate.y] and not product.biases
+        if is_alone and self._is_kept(gate.up):
             self.at += 1
             product.epilogue, product.activation = Epilogue.GATED_WITH, gate.activation
             product.gated = gate.up
@@ -288,48 +280,21 @@ class _Fusion:
         if product.weights[0].format != product.weights[1].format:
             self.gate = gate
             return
-        product.epilogue, product.activation = Epilogue.GATED, gate.activation
+        product.epilogue = Epilogue.GATED_BIASED if product.biases else Epilogue.GATED
+        product.activation = gate.activation
         product.outputs[0] = gate.y
 
     def _experts(self) -> tuple[Product, Product]:
         """After the product whose outputs are the router's logits."""
-        six = self.tape.operations[self.at : self.at + 6]
-        if [type(op) for op in six] != EXPERTS:
-            raise NoStepError("experts should be chosen, multiplied, gated and summed up")
-        route, gates, ups, gated, downs, total = six
-        assert isinstance(route, Route)
-        assert isinstance(gates, ExpertMatMul)
-        assert isinstance(ups, ExpertMatMul)
-        assert isinstance(gated, GatedUnit)
-        assert isinstance(downs, ExpertMatMul)
-        assert isinstance(total, ExpertSum)
         router = self.made[-1]
         if not isinstance(router, Product) or router.prologue is not Prologue.NORM:
             raise NoStepError("a router should read a norm of the residual stream")
-        if (router.outputs, self._normed) != ([route.logits], gates.x) or gates.x != ups.x:
-            raise NoStepError("experts should read what their router reads")
-        if route.bias is not None or any(op.bias is not None for op in (gates, ups, downs)):
-            raise NoStepError("experts with a bias")
-        if gates.weight.format != ups.weight.format:
-            raise NoStepError("experts whose gates are in a format of their own")
-        chain = (gated.gate, gated.up, downs.x, total.x)
-        if (
-            chain != (gates.y, ups.y, gated.y, downs.y)
-            or not total.residual == total.y == self.home
-        ):
-            raise NoStepError("experts should add to the residual stream")
-        if gated.activation is Activation.CLAMPED:
-            raise NoStepError("a gated unit that clamps")
+        assert self._normed is not None
+        assert self.home is not None
         assert self.x is not None
+        six = self.tape.operations[self.at : self.at + 6]
         self.at += 6
-        choice = route.choice.rows
-        first = replace(router, weights=[gates.weight, ups.weight], outputs=[gated.y, ups.y])
-        first.y, first.x_out, first.scale = route.logits, choice, route.scale
-        first.epilogue, first.activation = Epilogue.GATED, gated.activation
-        first.experts = Experts.of(gates, route)
-        second = Product(Prologue.PLAIN, downs.x.width, [downs.weight], [self.x], x=gated.y)
-        second.y, second.epilogue, second.experts = choice, Epilogue.ADD, Experts.of(downs)
-        return first, second
+        return fuse_experts(router, six, normed=self._normed, home=self.home, stream=self.x)
 
     def _is_kept(self, tensor: Tensor) -> bool:
         """Whether all groups have seen it: a norm of parts has left it."""
@@ -375,6 +340,7 @@ class _Fusion:
             magnitude=q.magnitude,
             soft_cap=attend.soft_cap,
             temperature=q.temperature,
+            sinks=attend.sinks,
             partials=self.scratch.window_partials if attend.window else self.scratch.partials,
             n_parts=self.scratch.n_parts,
             norms_values=values is not None,

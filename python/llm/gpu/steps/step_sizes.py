@@ -8,7 +8,8 @@ from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS, steps_kernel
 from llm.gpu.operations import PAGE_CELLS, Attend, Embed, Tensor
 from llm.gpu.sampler import LISTED, sample_scratch
 from llm.gpu.steps.attention import PART_FLOATS, heads_together, lane_cells
-from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.steps import NormParts, Product, Prologue
 from llm.gpu.tape import Tape

@@ -68,8 +68,13 @@ class Epilogue(IntEnum):
     BIASED = 4
     CAPPED = 5
     GATED_WITH = 6  # the only product is the gate, of what is there already
+    GATED_BIASED = 7
+    ADD_BIASED = 8
+    ADD_SHARES = 9  # biases of experts by their shares
 
 
+GATED = (Epilogue.GATED, Epilogue.GATED_BIASED)  # of two matrices
+ADDED = (Epilogue.ADD, Epilogue.ADD_BIASED, Epilogue.ADD_SHARES)  # to what is there
 LOGITS = (Epilogue.BEST, Epilogue.CAPPED)  # of the product that makes them
 
 
@@ -159,7 +164,7 @@ class Product:
             lines.append(self.experts.call)
         if self.embedding is not None:
             lines.append(f"embed_row_{self.embedding.format.name}(token, {self.width}u);")
-        is_gated = literal(self.epilogue is Epilogue.GATED)
+        is_gated = literal(self.epilogue in GATED)
         for number, (_, start, end) in enumerate(self._runs()):
             lines.append(f"const Share share_{number} = next_share({start}u, {end}u, {is_gated});")
         lines.append(f"const float scale = {self._input_call()}")
@@ -227,12 +232,12 @@ class Product:
     def passes(self, grid: Grid) -> tuple[int, ...]:
         """That the rows of each matrix take; of a gated step those of both at once."""
         passes = self._plan(grid).passes
-        return passes[:1] if self.epilogue is Epilogue.GATED else passes
+        return passes[:1] if self.epilogue in GATED else passes
 
     def first_plane(self, grid: Grid) -> tuple[int, int]:
         """Of the first matrix, in words: what a pass reads, and all of it."""
         weight, plan = self.weights[0], self._plan(grid)
-        at_once = 1 if self.epilogue is Epilogue.GATED else plan.rows
+        at_once = 1 if self.epilogue in GATED else plan.rows
         rows = at_once * (grid.subgroup_size >> plan.lanes_shift)
         of_pass, of_all = (
             plane_words(weight.format, count * self.width)[0] for count in (rows, weight.rows)
@@ -252,12 +257,12 @@ class Product:
             self.slice_width or self.width,  # one plan for all slices: each adds to its own rows
             grid,
             unit_parts=2 if wide else 1,
-            is_gated=self.epilogue is Epilogue.GATED,
+            is_gated=self.epilogue in GATED,
         )
 
     def _runs(self) -> list[tuple[str, int, int]]:
         """Segments of one format next to each other: its name, the first, the end."""
-        if self.epilogue is Epilogue.GATED:
+        if self.epilogue in GATED:
             return [(self.weights[0].format.name, 0, 1)]
         runs = []
         for name, run in groupby(enumerate(self.weights), lambda item: item[1].format.name):
@@ -267,7 +272,8 @@ class Product:
 
     def _input_call(self) -> str:
         if self.prologue is Prologue.PLAIN:
-            return f"plain_input({self.width}u);"
+            of_expert = 0 if self.experts is None else self.experts.width
+            return f"plain_input({self.width}u, {of_expert}u);"
         if self.prologue is Prologue.GATED:
             return f"gated_input({self.width}u, {int(self.activation)}u);"
         kind = {Prologue.EMBED: "EMBED", Prologue.NORM: "NORM", Prologue.ADD_NORM: "ADD"}

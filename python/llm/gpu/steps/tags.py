@@ -17,12 +17,13 @@ from llm.gpu.operations import Tensor
 from llm.gpu.steps.attention import Attention, Join
 from llm.gpu.steps.packing import Grid, Words
 from llm.gpu.steps.steps import (
+    ADDED,
     COPIES,
+    GATED,
     LOGITS,
     STAYS,
     TAGS,
     X_OUT,
-    Epilogue,
     NormParts,
     Product,
     Prologue,
@@ -132,7 +133,7 @@ def _is_chain(steps: Sequence[Step], has_copies: bool, grid: Grid, groups: int) 
             continue
         if sum(step.passes(grid)) < groups or not _sees_all_groups(before, step, grid, groups):
             return False
-        if has_copies and step.epilogue is Epilogue.ADD and not continues:
+        if has_copies and step.epilogue in ADDED and not continues:
             return False
     first = steps[0]
     return isinstance(first, Product) and first.prologue is Prologue.EMBED
@@ -176,7 +177,7 @@ def _writes(step: Step, has_copies: bool, groups: int) -> Iterator[tuple[int, Te
         if step.x_out is not None and not has_copies:
             yield TAG_X_OUT, step.x_out
         if not _is_last(step):
-            of_gate = 1 if step.epilogue is Epilogue.GATED else None
+            of_gate = 1 if step.epilogue in GATED else None
             yield from ((TAG_OUT, tensor) for tensor in step.outputs[:of_gate])
 
 

@@ -11,7 +11,7 @@ from llm.files.gguf import GgufFile
 from llm.gpu.columns.fusion import ColumnLayers, fuse_columns
 from llm.gpu.columns.steps import ColumnAdd, ColumnGate, ColumnHeads, ColumnProduct, is_beside
 from llm.gpu.operations import Activation, Embed, MatMul, Operation, RMSNorm, SelectRows
-from llm.gpu.steps.fusion import NoStepError
+from llm.gpu.steps.errors import NoStepError
 from llm.gpu.tape import Tape
 from llm.models.registry import Limits, make_program
 

@@ -32,12 +32,12 @@ def test_parts(heads: tuple[int, int, int], groups: int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("pairing", "norm", "window", "arguments"),
     [
-        (Pairing.ADJACENT, None, 0, "true, true, 20u, false, false, 1.0, 0.0, 0.0, 1u"),
+        (Pairing.ADJACENT, None, 0, "true, true, 20u, false, false, false, 1.0, 0.0, 0.0, 1u"),
         (
             Pairing.HALVES,
             Weight("norm", F32, 1, 64),
             512,
-            "true, false, 20u, true, false, 1.0, 0.0, 0.0, 1u",
+            "true, false, 20u, true, false, false, 1.0, 0.0, 0.0, 1u",
         ),
     ],
 )
@@ -50,20 +50,23 @@ def test_the_case_of_attention(
     far, join = replace(step, window=0).for_many_cells(grid)
     assert far.case(GRID) == f"attend_together_64(position, 2u, 3u, true, {arguments});"
     assert far.label == "attention, all cells, in parts"
-    assert join.case(GRID) == "join_parts_64(6u);"
+    assert join.case(GRID) == "join_parts_64(6u, false);"
     changed = replace(
         step, magnitude=1.25, soft_cap=50.0, temperature=Temperature(rate=0.5, length=4096)
     )
     extras = "1.25, 50.0, 0.5, 4096u);"
     assert changed.case(GRID) == step.case(GRID).replace("1.0, 0.0, 0.0, 1u);", extras)
+    sunk = replace(step, sinks=Weight("sinks", F32, 1, 6))
+    assert sunk.case(GRID) == step.case(GRID).replace("false, 1.0,", "true, 1.0,")
+    assert replace(sunk, window=0).for_many_cells(grid)[1].case(GRID) == "join_parts_64(6u, true);"
 
 
 def test_the_case_of_attention_to_cells_of_another_layer() -> None:
     step = replace(an_attention(heads=8, kv_heads=1), k=None, v=None, k_norm=None)
-    arguments = "1u, 8u, false, false, false, 20u, false, false, 1.0, 0.0, 0.0, 1u"
+    arguments = "1u, 8u, false, false, false, 20u, false, false, false, 1.0, 0.0, 0.0, 1u"
     assert step.case(GRID) == f"attend_apart_64(position, {arguments});"
     values = replace(an_attention(), norms_values=True)
-    assert values.case(GRID).endswith("false, 20u, false, true, 1.0, 0.0, 0.0, 1u);")
+    assert values.case(GRID).endswith("false, 20u, false, true, false, 1.0, 0.0, 0.0, 1u);")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.architectures import qwen3moe
+from support.architectures import gpt_oss, qwen3moe
 from support.glsl_constants import shared_bytes
 
 from llm.files.gguf import GgufFile
@@ -25,7 +25,8 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.steps.ahead import load_ahead
-from llm.gpu.steps.fusion import NoStepError, fuse
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import fuse
 from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.gpu.steps.steps import NEXT_STRIDE, Epilogue, Product, Prologue
@@ -91,6 +92,18 @@ def test_the_first_step_chooses_and_the_second_takes(tape: Tape) -> None:
     assert products_of(other)[3].case(GRID).startswith("choose_experts(false, false);")
 
 
+def test_biases_of_experts(tmp_path: Path) -> None:
+    """Those of the outputs count by the experts' shares, which the first step leaves."""
+    file = GgufFile.open(str(gpt_oss.CASES["yarn"](tmp_path / "tiny.gguf")))
+    tape = make_program(file, Limits(96, 8, 1)).record(1, 1)
+    first, second = products_of(tape)[3:5]
+    assert (first.epilogue, second.epilogue) == (Epilogue.GATED_BIASED, Epilogue.ADD_SHARES)
+    gates, ups, downs = (operation(tape, ExpertMatMul, number) for number in range(3))
+    assert first.biases == [gates.bias, ups.bias]
+    assert second.biases == [downs.bias]
+    assert f"plain_input({downs.x.width}u, {downs.weight.columns}u)" in second.case(GRID)
+
+
 def test_parts_of_a_row_are_each_multiplied_once() -> None:
     """expert_part() of step_experts.glslh, on what a lane asks for."""
     used, rows, n_parts, numbers = 3, 5, 4, np.array([6, 0, 3])
@@ -124,10 +137,12 @@ ELSEWHERE = Tensor(100_000, 1, EACH)
     ("change", "message"),
     [
         pytest.param(
-            lambda tape: changed(tape, Route, bias=BIAS), "experts with a bias", id="of the choice"
+            lambda tape: changed(tape, Route, bias=BIAS), "scores with a bias", id="of the choice"
         ),
         pytest.param(
-            lambda tape: changed(tape, ExpertMatMul, 1, bias=BIAS), "experts with a bias", id="bias"
+            lambda tape: changed(tape, ExpertMatMul, 1, bias=BIAS),
+            "only gates or only inputs have a bias",
+            id="a bias of inputs alone",
         ),
         pytest.param(
             lambda tape: changed(tape, ExpertMatMul, x=Tensor(0, 1, qwen3moe.WIDTH)),

@@ -25,7 +25,8 @@ from llm.gpu.operations import (
     Weight,
 )
 from llm.gpu.steps.attention import Attention
-from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.steps import Epilogue, Product, Prologue, Step
 from llm.gpu.tape import Tape
 from llm.models.registry import Limits, make_program

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 from support.architectures import gemma2 as tiny_gemma2
-from support.architectures import granite, llama, qwen2
+from support.architectures import glm4, granite, llama, qwen2
 
 from llm.files.gguf import GgufFile
 from llm.gpu.columns.fusion import fuse_columns
 from llm.gpu.operations import Tensor
 from llm.gpu.steps.attention import Attention
-from llm.gpu.steps.fusion import NoStepError, StepScratch, fuse
+from llm.gpu.steps.errors import NoStepError
+from llm.gpu.steps.fusion import StepScratch, fuse
 from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.steps import Epilogue, Product, Step
 from llm.models.registry import Limits, make_program
@@ -43,9 +44,19 @@ def test_biases_of_queries_keys_and_values(tmp_path: Path) -> None:
         ]
 
 
-def test_a_bias_beside_the_residual_stream_has_no_step(tmp_path: Path) -> None:
-    with pytest.raises(NoStepError, match="residual stream"):
-        steps_of(llama.CASES["biases of all products"], tmp_path)
+def test_biases_of_all_products(tmp_path: Path) -> None:
+    products = products_of(steps_of(llama.CASES["biases of all products"], tmp_path))
+    kinds = [Epilogue.BIASED, Epilogue.ADD_BIASED, Epilogue.GATED_BIASED, Epilogue.ADD_BIASED]
+    assert [step.epilogue for step in products[:4]] == kinds
+    for step in products[:4]:
+        assert [bias.name for bias in step.biases] == [
+            weight.name.replace("weight", "bias") for weight in step.weights
+        ]
+
+
+def test_a_bias_beside_a_norm_that_is_added_has_no_step(tmp_path: Path) -> None:
+    with pytest.raises(NoStepError, match="a norm that is added"):
+        steps_of(glm4.CASES["biases"], tmp_path)
 
 
 def test_caps(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from llm.gpu.kernels.resident import RESIDENT_SUBGROUPS
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Weight
 from llm.gpu.sampler import LISTED, sample_scratch
-from llm.gpu.steps.fusion import NoStepError
+from llm.gpu.steps.errors import NoStepError
 from llm.gpu.steps.residency import MOST_GROUPS
 from llm.gpu.steps.step_sizes import MAX_PARTS, StepSizes
 from llm.gpu.tape import Tape

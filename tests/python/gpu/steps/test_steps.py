@@ -309,7 +309,7 @@ def test_where_rows_are_loaded_early(height: int, format: object, streams: bool)
 @pytest.mark.parametrize(
     ("prologue", "call"),
     [
-        (Prologue.PLAIN, "plain_input(96u);"),
+        (Prologue.PLAIN, "plain_input(96u, 0u);"),
         (Prologue.NORM, "normed_input(96u, INPUT_NORM, false, false);"),
         (Prologue.ADD_NORM, "normed_input(96u, INPUT_ADD, false, false);"),
         (Prologue.GATED, "gated_input(96u, 1u);"),
