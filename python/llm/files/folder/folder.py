@@ -70,7 +70,7 @@ class HuggingFaceFolder(ModelFile):
         files = _files(path)
         values = config.metadata | tokenizer.tokenizer_metadata(path, config)
         metadata = Metadata(values | _pooling(path, config), path)
-        views = views_of(_tensors(files), metadata, is_tied=config.is_tied, block=config.block)
+        views = views_of(_tensors(files), config)
         return cls(path, metadata, views, config.made, files)
 
     def rows(self, name: str, start: int, count: int) -> np.ndarray:
