@@ -146,7 +146,7 @@ _GEMMA3N = _text(
     "gemma3n_text",
     hidden_size=32,
     head_dim=8,
-    intermediate_size=[48] * 25,
+    intermediate_size=[416] * 25,
     num_hidden_layers=25,
     num_kv_shared_layers=5,
     sliding_window=5,
@@ -289,7 +289,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "beta_slow": 1.0,
         },
     ),
-    "exaone4": _text("exaone4", rope_theta=1e6, rope_scaling=_LLAMA3, sliding_window=None, sliding_window_pattern=None),
+    "exaone4": _text("exaone4", rope_theta=1e6, rope_scaling=_LLAMA3, sliding_window=None, layer_types=["full_attention"] * 4),
     "exaone4, windows": _text(
         "exaone4",
         rope_theta=1e6,
@@ -313,6 +313,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "text_config": _text("mistral", head_dim=16, rope_theta=1e9),
         "vision_config": _VISION | {"model_type": "pixtral", "head_dim": 8},
         "spatial_merge_size": 1,
+        "tie_word_embeddings": False,
     },
     "mistral3, Ministral": {
         "model_type": "mistral3",
@@ -334,10 +335,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
         ),
         "vision_config": _VISION | {"model_type": "pixtral", "head_dim": 8},
         "spatial_merge_size": 1,
+        "tie_word_embeddings": False,
     },
     "gemma3n_text": _GEMMA3N,
     "bert": _BERT,
-    "nomic_bert": {
+    "nomic_bert": {  # as its own code calls them; see MADE_WITH
         "model_type": "nomic_bert",
         "n_embd": 64,
         "n_head": 4,
@@ -352,6 +354,18 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
     "gemma3_text, embedding": _GEMMA3 | {"use_bidirectional_attention": True, "sliding_window": 10},
 }
+
+
+def _dense(inputs: int, outputs: int) -> dict[str, Any]:
+    identity = "torch.nn.modules.linear.Identity"
+    return {
+        "in_features": inputs,
+        "out_features": outputs,
+        "bias": False,
+        "activation_function": identity,
+    }
+
+
 _MEAN: dict[str, Any] = {"word_embedding_dimension": 64, "pooling_mode_mean_tokens": True}
 _FIRST: dict[str, Any] = {"word_embedding_dimension": 64, "pooling_mode_cls_token": True}
 # Files beside the model's own, by case.
@@ -360,10 +374,25 @@ EMBEDDING: dict[str, dict[str, Any]] = {
     "nomic_bert": {"1_Pooling/config.json": _MEAN},
     "gemma3_text, embedding": {
         "1_Pooling/config.json": _MEAN,
-        "2_Dense/config.json": {"in_features": 64, "out_features": 96, "bias": False},
+        "2_Dense/config.json": _dense(64, 96),
         "2_Dense/model.safetensors": {"tensors": {"linear.weight": ["F32", [96, 64]]}},
-        "3_Dense/config.json": {"in_features": 96, "out_features": 64, "bias": False},
+        "3_Dense/config.json": _dense(96, 64),
         "3_Dense/model.safetensors": {"tensors": {"linear.weight": ["F32", [64, 96]]}},
+    },
+}
+# transformers has other names for the settings of these.
+MADE_WITH: dict[str, dict[str, Any]] = {
+    "nomic_bert": {
+        "model_type": "nomic_bert",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "intermediate_size": 96,
+        "num_hidden_layers": 3,
+        "max_position_embeddings": 64,
+        "vocab_size": 300,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
     },
 }
 MXFP4_CASES = ("gpt_oss, MXFP4",)

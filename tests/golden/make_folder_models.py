@@ -21,7 +21,7 @@ from safetensors import safe_open
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "python")]
 
-from folder_configs import CONFIGS, EMBEDDING, MXFP4_CASES, OF_SEVERAL_SENSES
+from folder_configs import CONFIGS, EMBEDDING, MADE_WITH, MXFP4_CASES, OF_SEVERAL_SENSES
 from support.stored_folders import (
     DESCRIPTIONS,
     EXPECTED,
@@ -54,7 +54,7 @@ def make(name: str, config: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]
     kind = _kind(name)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        settings = _without_quantisation(config)
+        settings = MADE_WITH.get(name, _without_quantisation(config))
         (folder / "config.json").write_text(json.dumps(settings))
         torch.manual_seed(1)
         model = kind.from_config(transformers.AutoConfig.from_pretrained(folder))
@@ -67,6 +67,7 @@ def make(name: str, config: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]
         case["files"] = EMBEDDING[name]
     with tempfile.TemporaryDirectory() as made:
         folder = write_stored_folder(Path(made), case)
+        (folder / "config.json").write_text(json.dumps(MADE_WITH.get(name, config)))
         model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
         model.eval()
         with torch.no_grad():

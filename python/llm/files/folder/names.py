@@ -18,7 +18,7 @@ _OTHER_SENSES: Final = re.compile(
 # Tables that every reader computes; scales of activations and of caches; what predicts several
 # tokens at once; what BERT makes of its first row.
 _NEEDLESS: Final = re.compile(
-    r".*(rotary_emb\.inv_freq|position_ids|[._](input|output|activation|k|v)_scale(_inv)?)"
+    r".*(rotary_emb\.inv_freq|position_ids|(?<!correct)[._](input|output|activation|k|v)_scale(_inv)?)"
     r"|(mtp|pooler|cls)\..*",
     re.DOTALL,
 )

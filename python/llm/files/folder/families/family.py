@@ -32,6 +32,8 @@ class Family:
 def head_size(config: Metadata) -> int:
     """D"""
     heads = config.int("num_attention_heads", minimum=1)
+    if "global_head_dim" in config:  # of layers that see everything
+        return config.int("global_head_dim")
     return config.int("head_dim", config.int("hidden_size") // heads)
 
 

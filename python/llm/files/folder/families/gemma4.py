@@ -26,12 +26,10 @@ def _settings(config: Metadata) -> Mapping[str, Any]:
     feed_forward = config.int("intermediate_size")
     wide = 2 if config.bool("use_double_wide_mlp", False) else 1
     sizes = [feed_forward] * (n_layers - shared) + [feed_forward * wide] * shared
-    size, of_windows = config.int("global_head_dim"), config.int("head_dim")
+    of_windows = config.int("head_dim")
     return {
         "attention.sliding_window_pattern": np.array(slides),
         "attention.head_count_kv": np.array([heads if here else of_all for here in slides]),
-        "attention.key_length": size,
-        "attention.value_length": size,
         "attention.key_length_swa": of_windows,
         "attention.value_length_swa": of_windows,
         "feed_forward_length": np.array(sizes),
