@@ -21,7 +21,7 @@ from safetensors import safe_open
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "python")]
 
-from folder_configs import CONFIGS, EMBEDDING, MADE_WITH, MXFP4_CASES, OF_SEVERAL_SENSES
+from folder_configs import CONFIGS, EMBEDDING, MADE_WITH, MXFP4_CASES, OF_SEVERAL_SENSES, SMALLER
 from support.stored_folders import (
     DESCRIPTIONS,
     EXPECTED,
@@ -63,6 +63,8 @@ def make(name: str, config: dict[str, Any]) -> tuple[dict[str, Any], np.ndarray]
     if name in MXFP4_CASES:
         tensors = _in_mxfp4(tensors)
     case = {"config": config, "tensors": tensors}
+    if name in SMALLER:
+        case["smaller"] = SMALLER[name]
     if name in EMBEDDING:
         case["files"] = EMBEDDING[name]
     with tempfile.TemporaryDirectory() as made:

@@ -18,14 +18,12 @@ PROMPT = np.random.default_rng(6).integers(4, VOCABULARY, 24).tolist()
 POSITIONS = (0, 4, 13, 23)  # whose logits are stored
 
 
-def weights(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Random, but always the same: vectors around 1, so that a scale of 0 is nowhere."""
+def weights(name: str, dtype: str, shape: tuple[int, ...], size: float = 1.0) -> np.ndarray:
+    """Random, but always the same: vectors around `size`, so that a scale of 0 is nowhere."""
     source = np.random.default_rng(zlib.crc32(name.encode()))
     if dtype == "U8":  # numbers of 4 bits, or exponents of scales
         bounds = (121, 126) if name.endswith("_scales") else (0, 256)
         return source.integers(*bounds, shape, dtype=np.uint8)
-    # Of Gemma 3n's 25 layers each would make rounding twice as large.
-    size = 0.1 if "_coefs" in name or "post_laurel" in name or "post_per_layer" in name else 1.0
     if name.endswith("bias"):
         return source.normal(0.0, 0.3, shape).astype(np.float32)
     if len(shape) < 2:
@@ -40,21 +38,22 @@ def described() -> dict[str, Any]:
 
 
 def write_stored_folder(folder: Path, description: Any) -> Path:
-    """The folder of a case."""
-    tensors = {
-        name: (dtype, weights(name, dtype, tuple(shape)))
-        for name, (dtype, shape) in description["tensors"].items()
-    }
-    write_folder(folder, description["config"], tensors)
+    """The folder of a case. Its `smaller` are parts of the names of weights of a tenth."""
+
+    def made(tensors: dict[str, Any]) -> dict[str, tuple[str, np.ndarray]]:
+        parts = description.get("smaller", [])
+        sizes = {name: 0.1 if any(part in name for part in parts) else 1.0 for name in tensors}
+        return {
+            name: (dtype, weights(name, dtype, tuple(shape), sizes[name]))
+            for name, (dtype, shape) in tensors.items()
+        }
+
+    write_folder(folder, description["config"], made(description["tensors"]))
     for name, content in description.get("files", {}).items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        if "tensors" not in content:
+        if "tensors" in content:
+            path.write_bytes(safetensors(made(content["tensors"])))
+        else:
             path.write_text(json.dumps(content))
-            continue
-        made = {
-            tensor: (dtype, weights(tensor, dtype, tuple(shape)))
-            for tensor, (dtype, shape) in content["tensors"].items()
-        }
-        path.write_bytes(safetensors(made))
     return folder
