@@ -193,6 +193,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "long_factor": [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5],
         },
     ),
+    "gemma": _text("gemma", head_dim=24, rope_theta=1e4, tie_word_embeddings=True),
     "gemma2": _text(
         "gemma2",
         head_dim=16,

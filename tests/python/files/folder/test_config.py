@@ -150,13 +150,13 @@ def test_a_config_that_cannot_be(tmp_path: Path, config: Any, message: str) -> N
         pytest.param(
             {"quantization_config": {"quant_method": "gptq"}},
             "quantization_config.quant_method is 'gptq'; this build runs compressed-tensors, "
-            "fbgemm_fp8, folders without it, fp8, modelopt",
+            "fbgemm_fp8, folders without it, fp8, modelopt, mxfp4",
             id="quantised",
         ),
         pytest.param(
             {"rope_scaling": {"rope_type": "spiral"}},
             "rope_type is 'spiral'; this build runs default, dynamic, linear, llama3, longrope, "
-            "su, yarn",
+            "proportional, su, yarn",
             id="rope",
         ),
     ],
