@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from folder_encoders import ENCODERS
+
 _SIZES: dict[str, Any] = {
     "vocab_size": 300,
     "hidden_size": 64,
@@ -124,7 +126,12 @@ _LFM2 = {key: value for key, value in _SIZES.items() if key != "intermediate_siz
     "rope_theta": 1e6,
     "tie_word_embeddings": True,
 }
-_COHERE = {"layer_norm_eps": 1e-5, "logit_scale": 0.25, "rope_theta": 1e4, "tie_word_embeddings": True}
+_COHERE = {
+    "layer_norm_eps": 1e-5,
+    "logit_scale": 0.25,
+    "rope_theta": 1e4,
+    "tie_word_embeddings": True,
+}
 _GRANITE = {
     "embedding_multiplier": 12.0,
     "attention_multiplier": 0.2,
@@ -164,21 +171,6 @@ _GEMMA3N = _text(
     rope_local_base_freq=1e4,
     tie_word_embeddings=True,
 )
-_BERT = {
-    "hidden_size": 64,
-    "vocab_size": 300,
-    "max_position_embeddings": 64,
-    "type_vocab_size": 2,
-    "pad_token_id": 0,
-    "hidden_act": "gelu_new",  # published ones have "gelu", which no GGUF file can say
-    "model_type": "bert",
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 96,
-    "layer_norm_eps": 1e-12,
-    "position_embedding_type": "absolute",
-}
-
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama": _text("llama", rope_theta=5e5, rope_scaling=_LLAMA3),
     "qwen2": _text("qwen2", rope_theta=1e6, tie_word_embeddings=True),
@@ -267,7 +259,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
         norm_topk_prob=False,
     ),
     "qwen3_moe": _text(
-        "qwen3_moe", **_EXPERTS, head_dim=24, rope_theta=1e6, norm_topk_prob=True, mlp_only_layers=[]
+        "qwen3_moe",
+        **_EXPERTS,
+        head_dim=24,
+        rope_theta=1e6,
+        norm_topk_prob=True,
+        mlp_only_layers=[],
     ),
     "mixtral": _text("mixtral", rope_theta=1e6, num_local_experts=6, num_experts_per_tok=2),
     "olmoe": _text(
@@ -290,7 +287,13 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "beta_slow": 1.0,
         },
     ),
-    "exaone4": _text("exaone4", rope_theta=1e6, rope_scaling=_LLAMA3, sliding_window=None, layer_types=["full_attention"] * 4),
+    "exaone4": _text(
+        "exaone4",
+        rope_theta=1e6,
+        rope_scaling=_LLAMA3,
+        sliding_window=None,
+        layer_types=["full_attention"] * 4,
+    ),
     "exaone4, windows": _text(
         "exaone4",
         rope_theta=1e6,
@@ -307,7 +310,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "ernie4_5": _text("ernie4_5", head_dim=16, rope_theta=5e5, use_bias=False),
     "starcoder2": _text("starcoder2", norm_epsilon=1e-5, rope_theta=1e5, use_bias=True),
     "stablelm": _text(
-        "stablelm", layer_norm_eps=1e-5, rope_theta=1e4, partial_rotary_factor=0.25, use_qkv_bias=True
+        "stablelm",
+        layer_norm_eps=1e-5,
+        rope_theta=1e4,
+        partial_rotary_factor=0.25,
+        use_qkv_bias=True,
     ),
     "mistral3": {
         "model_type": "mistral3",
@@ -339,65 +346,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": False,
     },
     "gemma3n_text": _GEMMA3N,
-    "bert": _BERT,
-    "nomic_bert": {  # as its own code calls them; see MADE_WITH
-        "model_type": "nomic_bert",
-        "n_embd": 64,
-        "n_head": 4,
-        "n_inner": 96,
-        "n_layer": 3,
-        "n_positions": 64,
-        "vocab_size": 300,
-        "type_vocab_size": 2,
-        "layer_norm_epsilon": 1e-12,
-        "rotary_emb_base": 1000,
-        "activation_function": "swiglu",
-    },
+    **ENCODERS,
     "gemma3_text, embedding": _GEMMA3 | {"use_bidirectional_attention": True, "sliding_window": 10},
 }
 
-
-def _dense(inputs: int, outputs: int) -> dict[str, Any]:
-    identity = "torch.nn.modules.linear.Identity"
-    return {
-        "in_features": inputs,
-        "out_features": outputs,
-        "bias": False,
-        "activation_function": identity,
-    }
-
-
-_MEAN: dict[str, Any] = {"word_embedding_dimension": 64, "pooling_mode_mean_tokens": True}
-_FIRST: dict[str, Any] = {"word_embedding_dimension": 64, "pooling_mode_cls_token": True}
-# Files beside the model's own, by case.
-EMBEDDING: dict[str, dict[str, Any]] = {
-    "bert": {"1_Pooling/config.json": _FIRST},
-    "nomic_bert": {"1_Pooling/config.json": _MEAN},
-    "gemma3_text, embedding": {
-        "1_Pooling/config.json": _MEAN,
-        "2_Dense/config.json": _dense(64, 96),
-        "2_Dense/model.safetensors": {"tensors": {"linear.weight": ["F32", [96, 64]]}},
-        "3_Dense/config.json": _dense(96, 64),
-        "3_Dense/model.safetensors": {"tensors": {"linear.weight": ["F32", [64, 96]]}},
-    },
-}
 # Parts of the names of weights that are a tenth of the others: of 25 layers each would make what
 # rounding changes twice as large.
 SMALLER = {"gemma3n_text": ["_coefs", "post_"]}
-# transformers has other names for the settings of these.
-MADE_WITH: dict[str, dict[str, Any]] = {
-    "nomic_bert": {
-        "model_type": "nomic_bert",
-        "hidden_size": 64,
-        "num_attention_heads": 4,
-        "intermediate_size": 96,
-        "num_hidden_layers": 3,
-        "max_position_embeddings": 64,
-        "vocab_size": 300,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
-    },
-}
 MXFP4_CASES = ("gpt_oss, MXFP4",)
 OF_SEVERAL_SENSES = ("gemma3", "gemma4", "mistral3", "mistral3, Ministral", "qwen3_5")

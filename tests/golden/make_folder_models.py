@@ -19,9 +19,11 @@ import torch
 import transformers
 from safetensors import safe_open
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "python")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
 
-from folder_configs import CONFIGS, EMBEDDING, MADE_WITH, MXFP4_CASES, OF_SEVERAL_SENSES, SMALLER
+from folder_configs import CONFIGS, MXFP4_CASES, OF_SEVERAL_SENSES, SMALLER
+from folder_encoders import EMBEDDING, MADE_WITH
 from support.stored_folders import (
     DESCRIPTIONS,
     EXPECTED,
@@ -43,9 +45,8 @@ def main() -> None:
     for name in names:
         cases[name], expected[name] = make(name, CONFIGS[name])
         print(name, expected[name].shape, float(np.abs(expected[name]).max()))
-    with DESCRIPTIONS.open("w", encoding="utf-8") as file:
-        json.dump({name: cases[name] for name in CONFIGS if name in cases}, file, separators=(",", ":"))
-        file.write("\n")
+    ordered = {name: cases[name] for name in CONFIGS if name in cases}
+    DESCRIPTIONS.write_text(json.dumps(ordered, separators=(",", ":")), encoding="utf-8")
     np.savez_compressed(EXPECTED, **expected)
 
 
@@ -94,7 +95,7 @@ def _without_quantisation(config: dict[str, Any]) -> dict[str, Any]:
 
 def _tensors(path: Path) -> dict[str, tuple[str, list[int]]]:
     with safe_open(path, "pt") as file:
-        found = {name: file.get_tensor(name) for name in file.keys()}
+        found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     return {name: (DTYPES[str(x.dtype)], list(x.shape)) for name, x in found.items()}
 
 

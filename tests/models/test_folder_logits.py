@@ -1,4 +1,4 @@
-"""A model saved both ways gives the same logits as a folder and as a GGUF file, to the last digits."""
+"""A model saved both ways gives the same logits as a folder and as a file, to the last digits."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -25,7 +25,7 @@ def loaded(path: Path) -> Model:
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> float:
-    """Mean square of it, as a share. Cells hold float16, transformers floats: hence a thousandth."""
+    """The root of its mean square, as a share; cells hold float16, and transformers has float32."""
     off = ((found - expected) ** 2).mean() / (expected**2).mean()
     return float(np.sqrt(off))
 

@@ -23,6 +23,7 @@ class Change:
     values: Callable[[Floats], Floats] | None = None
     is_transposed: bool = False  # stored with its columns as rows, before all else
     is_float32: bool = False  # whatever it is stored as
+    height: int = 0  # rows of zeros follow, up to so many
 
 
 def add_one(values: Floats) -> Floats:

@@ -9,7 +9,7 @@ from llm.errors import ModelFileError, UnsupportedModelError
 from llm.files.folder.families.family import Family, head_size
 from llm.files.folder.families.registry import FAMILIES, family_of
 from llm.files.folder.rope import Floats, Rope
-from llm.files.folder.sizes import sizes
+from llm.files.folder.sizes import is_by_layer, sizes
 from llm.files.metadata import Metadata
 
 _NEEDED: Final = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads")
@@ -41,16 +41,19 @@ class Config:
             raise UnsupportedModelError(path, "model_type", merged["model_type"], FAMILIES)
         named = {family.renamed.get(key, key): value for key, value in merged.items()}
         settings = Metadata({**family.usual, **named}, path)
+        for key, value in family.fixed.items():
+            if settings.get(key, value) != value:
+                raise UnsupportedModelError(path, key, settings[key], [str(value)])
         further = family.settings(settings)
         for key in _NEEDED:
-            if key != "intermediate_size" or "feed_forward_length" not in further:
+            if not is_by_layer(settings.get(key)):
                 settings.int(key, minimum=1)
         size = head_size(settings)
         if size > _LARGEST_HEAD:
             problem = f"is {size:,}, but may be {_LARGEST_HEAD:,} at most"
             raise ModelFileError(path, "head_dim", problem)
         rope = Rope.read(settings)
-        values = sizes(settings, size) | rope.values(size) | further
+        values = {**sizes(settings, size), **rope.values(size), **further}
         metadata = {f"{family.architecture}.{key}": value for key, value in values.items()}
         metadata["general.architecture"] = family.architecture
         metadata["general.name"] = os.path.basename(os.path.dirname(os.path.abspath(path)))

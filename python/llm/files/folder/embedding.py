@@ -1,5 +1,5 @@
-"""What sentence-transformers puts into a folder beside the model: how one vector is made of many, and
-matrices that it then goes through."""
+"""What sentence-transformers puts into a folder beside the model: how one vector is made of many,
+and matrices that it then goes through."""
 
 import os
 from collections.abc import Mapping
@@ -58,4 +58,3 @@ def _refuse_more(path: str, found: Mapping[str, Any]) -> None:
     activation = settings.str("activation_function", "Tanh")
     if not activation.endswith("Identity"):
         raise UnsupportedModelError(path, "activation_function", activation, ["Identity"])
-

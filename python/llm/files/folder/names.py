@@ -125,9 +125,10 @@ class _GgufNames:
         for tried in (plain, f"model.{plain}"):  # without a head some have no "model."
             found: str | None = self._map.get_name(tried, try_suffixes=(".weight", ".bias"))
             if found is not None:
-                has_ending = found.endswith((".weight", ".bias")) or found.endswith(".ssm_a")
+                has_ending = found.endswith((".weight", ".bias", ".ssm_a"))
                 whole = found if has_ending else f"{found}.weight"
-                return (whole if block is None else whole.replace("blk.0.", f"blk.{block[1]}.", 1),)
+                number = "0" if block is None else block[1]
+                return (whole.replace("blk.0.", f"blk.{number}.", 1),)
         return (name,)
 
 

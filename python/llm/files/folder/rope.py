@@ -160,7 +160,7 @@ class Rope:
         first = max(pair_of(self.given.float("beta_fast", 32.0)), 0.0)
         last = min(pair_of(self.given.float("beta_slow", 1.0)), 2 * pairs - 1)
         scaled = np.clip((np.arange(pairs) - first) / max(last - first, 1e-3), 0.0, 1.0)
-        return (1.0 / (scaled / self._factor() + 1.0 - scaled)).astype(np.float32)
+        return np.asarray(1.0 / (scaled / self._factor() + 1.0 - scaled), np.float32)
 
     def _factors(self, key: str, pairs: int) -> Floats:
         found: Any = self.given.get(key)

@@ -47,7 +47,7 @@ def sizes(config: Metadata, head_size: int) -> dict[str, Any]:
     """By GGUF's keys without the architecture. Raises ModelFileError."""
     values: dict[str, Any] = {}
     for key, name in _SIZES.items():
-        if _is_by_layer(config.get(key)):
+        if is_by_layer(config.get(key)):
             values[name] = np.array(config[key], np.int64)
         elif key in config:
             values[name] = config.int(key)
@@ -63,7 +63,8 @@ def sizes(config: Metadata, head_size: int) -> dict[str, Any]:
     return values
 
 
-def _is_by_layer(value: Any) -> bool:
+def is_by_layer(value: Any) -> bool:
+    """Whether a setting is a size for each layer."""
     if not isinstance(value, list):
         return False
     return all(type(size) is int and 0 <= size < 2**31 for size in value)

@@ -64,9 +64,10 @@ class View:
             rows = _rows_in_order(change, shape).shape if change.rows else shape[:-1]
         except ValueError as error:
             raise stored.error(str(error)) from None
-        whole = rows if by_value else (*rows, shape[-1])
         if is_stack:
-            whole = (len(parts), *whole)
+            rows = (len(parts), *rows)
+        rows = (max(rows[0], change.height), *rows[1:])
+        whole = rows if by_value else (*rows, shape[-1])
         is_float32 = change.is_float32 or by_value
         info = TensorInfo(name, whole, F32 if is_float32 else _format_of(parts[0]))
         return cls(info, parts, change, shape)
@@ -79,14 +80,17 @@ class View:
             order = _rows_in_order(self.change, self.stored_shape).reshape(-1)
             return self._made(self.parts[0], order[first:end])
         height = int(np.prod(self.stored_shape[:-1]))
-        pieces = [
+        made = [
             self._made(
                 self.parts[number],
                 slice(max(first - number * height, 0), min(end - number * height, height)),
             )
-            for number in range(first // height, -(-end // height))
+            for number in range(first // height, min(-(-end // height), len(self.parts)))
         ]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        missing = end - max(first, height * len(self.parts))
+        if missing > 0:
+            made.append(np.zeros(missing * self.info.row_bytes, np.uint8))
+        return made[0] if len(made) == 1 else np.concatenate(made)
 
     def _made(self, part: Part, rows: Numbers | slice) -> Bytes:
         """Rows of a part, by their numbers there."""
@@ -94,7 +98,8 @@ class View:
         raw = self._raw(stored, rows)  # (rows, K) elements, or bytes of blocks
         if part.exponents is not None:
             exponents = part.exponents.data().reshape(-1, part.exponents.shape[-1])[rows]
-            return mxfp4.packed(raw.reshape(*exponents.shape, -1), exponents).reshape(-1)
+            pairs = raw.view(np.uint8).reshape(*exponents.shape, -1)  # (rows, blocks, 16)
+            return mxfp4.packed(pairs, exponents).reshape(-1)
         width = raw.shape[1]
         columns = slice(None) if change.columns is None else change.columns(np.arange(width))
         is_as_stored = _FORMATS[stored.dtype] == self.info.format.name and part.scales is None

@@ -21,9 +21,11 @@ class Family:
     architecture: str  # `general.architecture` of files of the same model
     usual: Mapping[str, Any] = field(default_factory=dict)  # what config.json may leave out
     renamed: Mapping[str, str] = field(default_factory=dict)  # settings that have another name
+    # Settings that no key of GGUF has: what they must be where config.json gives them.
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     # Metadata that config.json says in a way of its own: GGUF's keys without the architecture.
     settings: Callable[[Metadata], Mapping[str, Any]] = _nothing
-    # What becomes of tensors, by GGUF's name without the block, or by its end, such as "norm.weight".
+    # What becomes of tensors, by GGUF's name without the block; "norm.weight" is of all norms.
     changes: Callable[[Metadata], Changes] = _nothing
     # Tensors that GGUF's own tables do not know, or that make several: by the name in the block.
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

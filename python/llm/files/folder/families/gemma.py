@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from llm.errors import UnsupportedModelError
-from llm.files.folder.changes import PLUS_ONE
+from llm.files.folder.changes import PLUS_ONE, Change
 from llm.files.folder.families.family import Changes, Family, layer_types
 from llm.files.metadata import Metadata
 
@@ -35,8 +33,7 @@ GEMMA_EMBEDDING: Final = Family("gemma-embedding", usual=_GEMMA3_USUAL, changes=
 def _gemma3n(config: Metadata) -> Mapping[str, Any]:
     """GGUF has no keys for what is the same in both models, and has to be so here."""
     kinds = layer_types(config)
-    n_layers = config.int("num_hidden_layers")
-    own = n_layers - config.int("num_kv_shared_layers", 15)
+    own = config.int("num_hidden_layers") - config.int("num_kv_shared_layers", 15)
     if own != 20:
         found = f"{own} layers with keys of their own"
         raise UnsupportedModelError(config.path, "num_kv_shared_layers", found, ["20 of them"])
@@ -44,13 +41,17 @@ def _gemma3n(config: Metadata) -> Mapping[str, Any]:
     if not regular:
         wanted = ["every fifth one full_attention"]
         raise UnsupportedModelError(config.path, "layer_types", "irregular", wanted)
-    sizes = config.get("intermediate_size")
-    feed_forward = sizes if isinstance(sizes, list) else [config.int("intermediate_size")] * n_layers
-    return {"feed_forward_length": np.array(feed_forward, np.int64)}
+    return {}
+
+
+def _gemma3n_changes(config: Metadata) -> Changes:
+    """Tokens that stand for images and sound have no embeddings of layers."""
+    return {"per_layer_token_embd.weight": Change(height=config.int("vocab_size", 0))}
 
 
 GEMMA3N: Final = Family(
     "gemma3n",
+    changes=_gemma3n_changes,
     usual={"rope_theta": 1e6, "rope_local_base_freq": 1e4, "rms_norm_eps": 1e-6, "head_dim": 256},
     settings=_gemma3n,
 )

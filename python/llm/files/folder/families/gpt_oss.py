@@ -36,4 +36,10 @@ def _settings(config: Metadata) -> Mapping[str, Any]:
     return {"expert_feed_forward_length": config.int("intermediate_size")}
 
 
-GPT_OSS: Final = Family("gpt-oss", settings=_settings, changes=_changes, names=_names())
+GPT_OSS: Final = Family(
+    "gpt-oss",
+    fixed={"swiglu_limit": 7.0, "swiglu_alpha": 1.702},
+    settings=_settings,
+    changes=_changes,
+    names=_names(),
+)

@@ -1,5 +1,5 @@
-"""Qwen3.5: value heads lie by their key heads in a folder, and by turns in GGUF, so that value head h
-has key head h % key heads."""
+"""Qwen3.5: value heads lie by their key heads in a folder, and by turns in GGUF, so that value head
+h has key head h % key heads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +73,8 @@ def _settings(config: Metadata) -> Mapping[str, Any]:
     kinds = layer_types(config)
     found = kinds.index("full_attention") + 1 if "full_attention" in kinds else 4
     interval = config.int("full_attention_interval", found, minimum=1)
-    if any((kind == "full_attention") != (n % interval == interval - 1) for n, kind in enumerate(kinds)):
+    attends = [n % interval == interval - 1 for n in range(len(kinds))]
+    if attends != [kind == "full_attention" for kind in kinds]:
         wanted = [f"full_attention in every layer of {interval}"]
         raise UnsupportedModelError(config.path, "layer_types", "irregular", wanted)
     return {

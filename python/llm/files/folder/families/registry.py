@@ -20,7 +20,7 @@ from llm.files.metadata import Metadata
 
 FAMILIES: Final[dict[str, Family]] = {
     "bert": BERT,
-    "cohere": Family("command-r"),
+    "cohere": Family("command-r", fixed={"use_qk_norm": False}),
     "cohere2": Family("cohere2"),
     "ernie4_5": Family("ernie4_5"),
     "exaone4": Family("exaone4"),
@@ -46,16 +46,20 @@ FAMILIES: Final[dict[str, Family]] = {
     "nomic_bert": NOMIC_BERT,
     "olmo2": Family("olmo2"),
     "olmo3": Family("olmo2"),
-    "olmoe": Family("olmoe"),
+    "olmoe": Family("olmoe", fixed={"norm_topk_prob": False, "clip_qkv": None}),
     "phi3": Family("phi3"),
     "qwen2": Family("qwen2"),
-    "qwen2_moe": Family("qwen2moe"),
+    "qwen2_moe": Family("qwen2moe", fixed={"norm_topk_prob": False}),
     "qwen3": Family("qwen3"),
     "qwen3_5": QWEN3_5,
     "qwen3_5_text": QWEN3_5,
-    "qwen3_moe": Family("qwen3moe"),
+    "qwen3_moe": Family("qwen3moe", fixed={"norm_topk_prob": True}),
     "smollm3": SMOLLM3,
-    "stablelm": Family("stablelm", usual={"partial_rotary_factor": 0.25}),
+    "stablelm": Family(
+        "stablelm",
+        usual={"partial_rotary_factor": 0.25},
+        fixed={"use_parallel_residual": False, "qk_layernorm": False},
+    ),
     "starcoder2": Family("starcoder2"),
 }
 

@@ -1,5 +1,5 @@
-"""Families whose rotation turns halves of a head in a folder, and neighbours in GGUF: Llama and what
-follows its plan, some with experts."""
+"""Families whose rotation turns halves of a head in a folder, and neighbours in GGUF: Llama and
+what follows its plan, some with experts."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def _ministral(config: Metadata) -> dict[str, float]:
 
 LLAMA: Final = Family("llama", changes=_turned)
 GRANITE: Final = Family("granite", changes=_turned)
-SMOLLM3: Final = Family("smollm3", changes=_turned)
+SMOLLM3: Final = Family("smollm3", changes=_turned, fixed={"no_rope_layer_interval": 4})
 MINISTRAL: Final = Family("mistral3", changes=_turned, settings=_ministral)
 GRANITEMOE: Final = Family(
     "granitemoe",
