@@ -21,7 +21,7 @@ class Change:
     rows: Order | None = None  # of vectors and biases: the order of values
     columns: Order | None = None
     values: Callable[[Floats], Floats] | None = None
-    is_transposed: bool = False  # stored with its columns as rows, before all else
+    is_transposed: bool = False  # stored with its columns as rows, unless in blocks
     is_float32: bool = False  # whatever it is stored as
     height: int = 0  # rows of zeros follow, up to so many
 
@@ -68,7 +68,7 @@ def half(number: int) -> Order:
 def one_channel(rows: Numbers) -> Numbers:
     """A convolution of each channel by itself is stored as (C, 1, K)."""
     if rows.ndim != 2 or rows.shape[1] != 1:
-        raise ValueError(f"has {rows.ndim + 1} dimensions, but is no convolution of each channel")
+        raise ValueError("is no convolution of each channel by itself")
     return rows[:, 0]
 
 

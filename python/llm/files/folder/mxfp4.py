@@ -18,6 +18,9 @@ VALUES: Final = 32  # of a block
 
 def packed(numbers: Bytes, exponents: Bytes) -> Bytes:
     """(rows, blocks, 16) and (rows, blocks) -> (rows, blocks, 17), as GGUF has them."""
-    each = np.stack((numbers & 15, numbers >> 4), axis=-1)  # (rows, blocks, 16, 2)
-    first, second = np.split(each.reshape(*numbers.shape[:-1], VALUES), 2, axis=-1)
-    return np.concatenate((exponents[..., None], first | second << 4), axis=-1)
+    first, second = np.split(numbers, 2, axis=-1)  # the bytes of numbers 0 to 15, and 16 to 31
+    made = np.empty((*exponents.shape, 1 + VALUES // 2), np.uint8)
+    made[..., 0] = exponents
+    made[..., 1::2] = first & 15 | second << 4
+    made[..., 2::2] = first >> 4 | second & 240
+    return made

@@ -2,7 +2,7 @@
 be done, rows are views of the mapped file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -55,6 +55,8 @@ class View:
         """Raises ModelFileError where the change is none for such a tensor."""
         stored = parts[0].stored
         shape = parts[0].shape
+        if parts[0].exponents is not None:
+            change = replace(change, is_transposed=False)
         by_value = len(shape) < 2 or name.endswith(".bias")
         if by_value:
             shape = (*shape, 1)
@@ -62,6 +64,8 @@ class View:
             shape = (*shape[:-2], shape[-1], shape[-2])
         try:
             rows = _rows_in_order(change, shape).shape if change.rows else shape[:-1]
+            if change.columns is not None:
+                change.columns(np.arange(shape[-1]))
         except ValueError as error:
             raise stored.error(str(error)) from None
         if is_stack:

@@ -21,13 +21,11 @@ def _names() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _changes(config: Metadata) -> Changes:
-    quantised = config.get("quantization_config")
-    is_transposed = not quantised
-    changes = {"ffn_down_exps.weight": Change(is_transposed=is_transposed)}
+def _changes(_config: Metadata) -> Changes:
+    changes = {"ffn_down_exps.weight": Change(is_transposed=True)}
     for first, name in enumerate(_BOTH):
         order = every_second(first)
-        changes[f"{name}.weight"] = Change(rows=order, is_transposed=is_transposed)
+        changes[f"{name}.weight"] = Change(rows=order, is_transposed=True)
         changes[f"{name}.bias"] = Change(rows=order)
     return changes
 

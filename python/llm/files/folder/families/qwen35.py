@@ -8,7 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from llm.errors import ModelFileError, UnsupportedModelError
-from llm.files.folder.changes import PLUS_ONE, Change, Numbers, negative_exponential
+from llm.files.folder.changes import (
+    PLUS_ONE,
+    Change,
+    Numbers,
+    Order,
+    negative_exponential,
+    one_channel,
+)
 from llm.files.folder.families.family import Changes, Family, layer_types
 from llm.files.metadata import Metadata
 
@@ -33,38 +40,37 @@ class _Heads:
             raise ModelFileError(config.path, "linear_num_value_heads", problem)
         return cls(count, key_count, size)
 
-    def by_turns(self, size: int, first: int = 0) -> Change:
+    def by_turns(self, size: int, first: int = 0) -> Order:
         """Of rows that are `size` for each value head, from the first one on."""
 
         def order(rows: Numbers) -> Numbers:
-            flat = rows.reshape(len(rows), -1)[:, 0]
-            values = flat[first:]
-            if len(values) != self.count * size:
-                problem = f"has {len(flat):,} rows, not {first + self.count * size:,}"
+            values = rows[first:]
+            if rows.ndim != 1 or len(values) != self.count * size:
+                problem = f"has a side of {rows.size:,}, not {first + self.count * size:,}"
                 raise ValueError(f"{problem}, as the heads in config.json need")
             heads = values.reshape(self.key_count, -1, size).swapaxes(0, 1)
-            return np.concatenate((flat[:first], heads.reshape(-1)))
+            return np.concatenate((rows[:first], heads.reshape(-1)))
 
-        return Change(rows=order)
+        return order
 
 
 def _changes(config: Metadata) -> Changes:
     heads = _Heads.read(config)
-    keys = 2 * heads.key_count * heads.size
-    of_values = heads.by_turns(heads.size)
-    of_heads = heads.by_turns(1)
-    convolved = heads.by_turns(heads.size, keys)
+    of_values, of_heads = heads.by_turns(heads.size), heads.by_turns(1)
+    convolved = heads.by_turns(heads.size, 2 * heads.key_count * heads.size)
     return {
         "norm.weight": PLUS_ONE,
         "ssm_norm.weight": Change(),
-        "attn_qkv.weight": convolved,
-        "attn_gate.weight": of_values,
-        "ssm_alpha.weight": of_heads,
-        "ssm_beta.weight": of_heads,
-        "ssm_a": Change(rows=of_heads.rows, values=negative_exponential),
-        "ssm_dt.bias": of_heads,
-        "ssm_conv1d.weight": Change(rows=convolved.rows, is_float32=True),
-        "ssm_out.weight": Change(columns=of_values.rows),
+        "attn_qkv.weight": Change(rows=convolved),
+        "attn_gate.weight": Change(rows=of_values),
+        "ssm_alpha.weight": Change(rows=of_heads),
+        "ssm_beta.weight": Change(rows=of_heads),
+        "ssm_a": Change(rows=of_heads, values=negative_exponential),
+        "ssm_dt.bias": Change(rows=of_heads),
+        "ssm_conv1d.weight": Change(
+            rows=lambda rows: convolved(one_channel(rows)), is_float32=True
+        ),
+        "ssm_out.weight": Change(columns=of_values),
     }
 
 
