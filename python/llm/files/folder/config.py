@@ -39,8 +39,8 @@ class Config:
         family = family_of(Metadata(merged, path))
         if family is None:
             raise UnsupportedModelError(path, "model_type", merged["model_type"], FAMILIES)
-        named = {family.renamed.get(key, key): value for key, value in merged.items()}
-        settings = Metadata({**family.usual, **named}, path)
+        named = {new: merged[old] for old, new in family.renamed.items() if old in merged}
+        settings = Metadata({**family.usual, **merged, **named}, path)
         for key, value in family.fixed.items():
             if settings.get(key, value) != value:
                 raise UnsupportedModelError(path, key, settings[key], [str(value)])

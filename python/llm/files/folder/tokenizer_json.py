@@ -51,7 +51,7 @@ def read_vocabulary(
     if kind == "BPE":
         return _bpe(path, model, by_characters=by_characters)
     if kind == "WordPiece":
-        return _word_piece(path, model)
+        return _word_piece(path, model, found)
     if kind == "Unigram":
         return _unigram(path, model, found)
     raise UnsupportedModelError(path, "model.type", kind, ["BPE", "Unigram", "WordPiece"])
@@ -81,7 +81,7 @@ def _bpe(path: str, model: Mapping[str, Any], *, by_characters: bool) -> Vocabul
     return Vocabulary("llama", tokens, types, scores)
 
 
-def _word_piece(path: str, model: Mapping[str, Any]) -> Vocabulary:
+def _word_piece(path: str, model: Mapping[str, Any], found: Mapping[str, Any]) -> Vocabulary:
     """GGUF marks where a word begins, not where one goes on."""
     tokens, types = _tokens(_checked_vocab(path, model))
     prefix = str(model.get("continuing_subword_prefix", "##")).encode()
@@ -93,7 +93,13 @@ def _word_piece(path: str, model: Mapping[str, Any]) -> Vocabulary:
         else "▁".encode() + token
         for token in tokens
     ]
-    return Vocabulary("bert", marked, types)
+    further = {
+        f"normalizer.{key}": part[key]
+        for part in parts_of(found.get("normalizer"))
+        for key in ("lowercase", "strip_accents")
+        if isinstance(part.get(key), bool)
+    }
+    return Vocabulary("bert", marked, types, further=further)
 
 
 def _unigram(path: str, model: Mapping[str, Any], found: Mapping[str, Any]) -> Vocabulary:

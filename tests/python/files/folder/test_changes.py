@@ -6,7 +6,8 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from support.safetensors_builder import stored, write_folder
+from support.safetensors_builder import restored, stored, write_folder
+from support.stored_folders import described, weights
 from support.tiny_folders import GEMMA_CONFIG, LLAMA_CONFIG
 
 from llm.errors import ModelFileError, UnsupportedModelError
@@ -121,6 +122,33 @@ def test_value_heads_take_turns(tmp_path: Path) -> None:
     halves = taps[:, 0].astype(np.float16).astype(np.float32)
     found = values_of(tmp_path, "blk.0.ssm_conv1d.weight")
     assert np.array_equal(found, np.concatenate((halves[:keys], turned(halves[keys:]))))
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["bert", "gemma3_text", "gemma4_text", "gpt_oss", "granitemoeshared", "lfm2", "qwen3_5_text"],
+)
+def test_half_of_the_bits(tmp_path: Path, case: str) -> None:
+    """A folder in BF16, as most are: the same values as of one in float32 that holds no others."""
+    described_case = described()[case]
+    both: dict[str, dict[str, Any]] = {"BF16": {}, "F32": {}}
+    for name, (dtype, shape) in described_case["tensors"].items():
+        values = weights(name, dtype, tuple(shape))
+        both["BF16"][name] = stored(values, "BF16")
+        both["F32"][name] = ("F32", restored(values, "BF16"))
+    for dtype, tensors in both.items():
+        write_folder(tmp_path / dtype, described_case["config"], tensors)
+    with (
+        open_model(str(tmp_path / "BF16")) as halves,
+        open_model(str(tmp_path / "F32")) as whole,
+    ):
+        assert halves.tensors.keys() == whole.tensors.keys()
+        for name, info in halves.tensors.items():
+            found = halves.data(name)
+            if info.format.name == "bf16":
+                found = (found.view(np.uint16).astype(np.uint32) << 16).view(np.uint8)
+            assert info.shape == whole.tensors[name].shape
+            assert np.array_equal(found, whole.data(name)), name
 
 
 def test_a_table_is_filled_up(tmp_path: Path) -> None:

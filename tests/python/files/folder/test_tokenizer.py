@@ -148,6 +148,11 @@ def test_word_pieces(tmp_path: Path) -> None:
     assert found.str("tokenizer.ggml.model") == "bert"
     assert found.strings("tokenizer.ggml.tokens") == [b"[UNK]", "▁play".encode(), b"ing"]
     assert ids_of(found) == {"bos": 0}
+    assert "tokenizer.ggml.normalizer.lowercase" not in found
+    normalizer = {"type": "BertNormalizer", "lowercase": False, "strip_accents": None}
+    found = metadata_of(tmp_path, made | {"normalizer": normalizer})
+    assert found.bool("tokenizer.ggml.normalizer.lowercase") is False
+    assert "tokenizer.ggml.normalizer.strip_accents" not in found
 
 
 def test_unigram(tmp_path: Path) -> None:

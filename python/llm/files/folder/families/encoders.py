@@ -12,7 +12,7 @@ def _changes(_config: Metadata) -> Changes:
     return {"position_embd.weight": AS_FLOAT32, "token_types.weight": AS_FLOAT32}
 
 
-BERT: Final = Family("bert", changes=_changes)
+BERT: Final = Family("bert", fixed={"position_embedding_type": "absolute"}, changes=_changes)
 NOMIC_BERT: Final = Family(
     "nomic-bert",
     renamed={
