@@ -23,6 +23,10 @@ FAMILIES: Final[dict[str, Family]] = {
     "cohere": Family("command-r", fixed={"use_qk_norm": False}),
     "cohere2": Family("cohere2"),
     "ernie4_5": Family("ernie4_5"),
+    "exaone": Family(
+        "exaone",
+        renamed={"num_layers": "num_hidden_layers", "layer_norm_epsilon": "rms_norm_eps"},
+    ),
     "exaone4": Family("exaone4"),
     "gemma": GEMMA,
     "gemma2": GEMMA2,
