@@ -108,12 +108,14 @@ class Rope:
         return self.given.bool("truncate", True)
 
     def _factor(self) -> float:
-        factor = self.given.float("factor")
-        if factor <= 0:
-            raise ModelFileError(
-                self.given.path, "rope_scaling.factor", f"{factor:g} is not above 0"
-            )
-        return factor
+        return self._above_zero("factor")
+
+    def _above_zero(self, key: str, usual: float | None = None) -> float:
+        value = self.given.float(key) if usual is None else self.given.float(key, usual)
+        if value <= 0:
+            path = self.given.path
+            raise ModelFileError(path, f"rope_scaling.{key}", f"{value:g} is not above 0")
+        return value
 
     def vectors(self, head_size: int) -> dict[str, Floats]:
         """What GGUF files hold of it as tensors."""
@@ -153,12 +155,16 @@ class Rope:
         than `beta_slow` times in the trained context, 1 for those that turn more than `beta_fast`
         times, and between them a mixture of both frequencies. Source: Peng et al. 2023, YaRN."""
         base = self.base or 10_000.0
+        if base <= 1:
+            raise ModelFileError(self.given.path, "rope_theta", f"{base:g} is not above 1")
 
-        def pair_of(turns: float) -> float:
+        def pair_of(key: str, usual: float) -> float:
+            """The pair that turns so often in the trained context."""
+            turns = self._above_zero(key, usual)
             return pairs * math.log(self.trained / (turns * 2.0 * math.pi)) / math.log(base)
 
-        first = max(pair_of(self.given.float("beta_fast", 32.0)), 0.0)
-        last = min(pair_of(self.given.float("beta_slow", 1.0)), 2 * pairs - 1)
+        first = max(pair_of("beta_fast", 32.0), 0.0)
+        last = min(pair_of("beta_slow", 1.0), 2 * pairs - 1)
         scaled = np.clip((np.arange(pairs) - first) / max(last - first, 1e-3), 0.0, 1.0)
         return np.asarray(1.0 / (scaled / self._factor() + 1.0 - scaled), np.float32)
 

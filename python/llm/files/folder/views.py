@@ -60,6 +60,8 @@ class View:
         by_value = len(shape) < 2 or name.endswith(".bias")
         if by_value:
             shape = (*shape, 1)
+        if is_stack and (change.rows is not None or change.is_transposed):
+            raise stored.error("is of one expert, where folders of the family hold all in one")
         if change.is_transposed:
             shape = (*shape[:-2], shape[-1], shape[-2])
         try:

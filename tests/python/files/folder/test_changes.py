@@ -193,6 +193,13 @@ def test_a_table_is_filled_up(tmp_path: Path) -> None:
         ),
         pytest.param(
             LLAMA_CONFIG | {"model_type": "granitemoe"},
+            "mlp.experts.0.gate_proj.weight",
+            ("F32", np.zeros((6, 4), np.float32)),
+            "is of one expert, where folders of the family hold all in one",
+            id="experts one by one",
+        ),
+        pytest.param(
+            LLAMA_CONFIG | {"model_type": "granitemoe"},
             "block_sparse_moe.input_linear.weight",
             ("F32", np.zeros((2, 5, 4), np.float32)),
             "has 5 rows, which are not two matrices",

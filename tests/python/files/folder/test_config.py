@@ -130,6 +130,16 @@ def test_factors_of_phi_3(tmp_path: Path) -> None:
             id="a factor below 0",
         ),
         pytest.param(
+            {"rope_scaling": {"type": "yarn", "factor": 2, "truncate": False, "beta_fast": 0}},
+            "config.json: rope_scaling.beta_fast: 0 is not above 0",
+            id="pairs that never turn",
+        ),
+        pytest.param(
+            {"rope_scaling": {"type": "yarn", "factor": 2, "truncate": False}, "rope_theta": 1},
+            "config.json: rope_theta: 1 is not above 1",
+            id="pairs that turn alike",
+        ),
+        pytest.param(
             {"quantization_config": {"weight_block_size": [0, 128]}},
             "config.json: quantization_config.weight_block_size: "
             "is not two whole numbers from 1 to 65,536",
