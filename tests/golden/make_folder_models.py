@@ -1,6 +1,7 @@
 """Writes folder_models.json and folder_models.npz: small models of many types, and what
-transformers (5.24, with torch on the CPU) makes of a prompt.
+transformers (with torch on the CPU) makes of a prompt. These are needed for this alone:
 
+    pip install torch==2.13.0 transformers==5.24.0 accelerate gguf
     make_folder_models.py [CASE ...]    # of all, or of those only
 
 Each model is made of a config.json as published folders have it. transformers writes it to a folder

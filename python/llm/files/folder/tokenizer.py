@@ -51,7 +51,7 @@ def _vocabulary(
 ) -> tuple[Vocabulary, Mapping[str, Any]]:
     """The vocabulary, and what tokenizer.json holds where it was needed."""
     json_path, model_path = os.path.join(folder, JSON), os.path.join(folder, MODEL)
-    if tokenizer_model.is_sentencepiece(model_path):
+    if not by_characters and tokenizer_model.is_sentencepiece(model_path):
         needs_json = not _added(settings)
         found = read_json(json_path, optional=True) if needs_json else {}
         return tokenizer_model.read_vocabulary(model_path), found
