@@ -8,6 +8,7 @@ from gguf import GGMLQuantizationType as Type
 from support import tiny_gemma, tiny_llama
 from support.loading import finish
 from support.random_model import VOCABULARY
+from support.stored_folders import described, write_stored_folder
 from support.tiny_folders import gemma_folder, in_type, llama_folder
 
 from llm.generate.model import load_model
@@ -48,4 +49,15 @@ def test_the_gpu_gives_what_the_reference_gives(
     expected = logits_of(made, "reference", quantize)
     monkeypatch.setattr(upload, "SLICE_BYTES", 10_000)  # several slices a weight
     found = logits_of(made, "dispatch", quantize)
+    assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("case", ["gpt_oss, MXFP4", "gpt_oss", "qwen3_5_text", "lfm2"])
+def test_rows_that_are_made_while_they_load(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = write_stored_folder(tmp_path, described()[case])
+    expected = logits_of(made, "reference", "")
+    monkeypatch.setattr(upload, "SLICE_BYTES", 1_000)
+    found = logits_of(made, "dispatch", "")
     assert np.abs(found - expected).max() < TOLERANCE * np.abs(expected).max()

@@ -17,7 +17,7 @@ from llm.models.registry import DECODERS, ENCODERS
 FILES = {
     "GGUF": "tests/python/files/test_gguf.py",
     "GGUF in several files": "tests/python/files/test_split_gguf.py",
-    "a Hugging Face folder": "tests/python/models/test_folders.py",
+    "a Hugging Face folder": "tests/models/test_stored_folders.py",
 }
 _ENCODERS = "tests/gpu/test_encoders.py"
 _KERNELS = "tests/gpu/test_kernels_products.py"  # of every format

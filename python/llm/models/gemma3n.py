@@ -117,9 +117,9 @@ class Block:
     attn_norm: Weight  # (1, C)
     q: Weight  # (H*D, C)
     q_norm: Weight  # (1, D)
-    k: Weight  # (G*D, C)
-    k_norm: Weight  # (1, D)
-    v: Weight  # (G*D, C)
+    k: Weight | None  # (G*D, C); None where another layer's keys are read
+    k_norm: Weight | None  # (1, D)
+    v: Weight | None  # (G*D, C)
     output: Weight  # (C, H*D)
     post_attention_norm: Weight  # (1, C)
     laurel_left: Weight  # (R, C)
@@ -145,13 +145,18 @@ class Block:
         queries, keys = cfg.n_heads * size, cfg.n_kv_heads * size
         prefix = f"blk.{layer}."
         rank = table.rows_of(prefix + "laurel_l.weight")
+        k = k_norm = v = None
+        if cfg.cells_of(layer) == layer:
+            k = table.matrix(prefix + "attn_k.weight", keys, width)
+            k_norm = table.vector(prefix + "attn_k_norm.weight", size)
+            v = table.matrix(prefix + "attn_v.weight", keys, width)
         return cls(
             attn_norm=table.vector(prefix + "attn_norm.weight", width),
             q=table.matrix(prefix + "attn_q.weight", queries, width),
             q_norm=table.vector(prefix + "attn_q_norm.weight", size),
-            k=table.matrix(prefix + "attn_k.weight", keys, width),
-            k_norm=table.vector(prefix + "attn_k_norm.weight", size),
-            v=table.matrix(prefix + "attn_v.weight", keys, width),
+            k=k,
+            k_norm=k_norm,
+            v=v,
             output=table.matrix(prefix + "attn_output.weight", width, queries),
             post_attention_norm=table.vector(prefix + "post_attention_norm.weight", width),
             laurel_left=table.matrix(prefix + "laurel_l.weight", rank, width),
@@ -192,7 +197,8 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     from_streams = table.experts("altup_unembd_proj.weight", others, cfg.width, cfg.width)
     blocks = [Block.take(table, layer, cfg) for layer in range(cfg.n_layers)]
     output_norm = table.vector("output_norm.weight", cfg.width)
-    table.refuse_others()
+    # files may have keys, and norms of them, for layers that read another's
+    table.refuse_others([f"blk.{layer}.attn_k_norm.weight" for layer in range(cfg.n_layers)])
     rope_everything = rope_weight("rope.everything", cfg.head_size)
     rope_window = rope_weight("rope.window", cfg.head_size)
     keys_width = cfg.n_kv_heads * cfg.head_size  # G*D
@@ -248,7 +254,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
         for layer, block in enumerate(blocks):
             everything = cfg.sees_everything(layer)
             rope = rope_everything if everything else rope_window
-            slab, owns = slabs[cfg.cells_of(layer)], cfg.cells_of(layer) == layer
+            slab = slabs[cfg.cells_of(layer)]
 
             tape.combine(stream(streams, cfg.active), x)
             route(block)
@@ -261,7 +267,7 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
             tape.rms_norm(block.laurel_norm, y, laurel, eps, residual=h)
             tape.matmul(block.q, h, q)
             tape.rotate(q, rope, heads=heads, pairing=halves, norm=block.q_norm, eps=eps)
-            if owns:
+            if block.k is not None and block.v is not None:
                 kv_heads, norm = cfg.n_kv_heads, block.k_norm
                 tape.matmul(block.k, h, k)
                 tape.matmul(block.v, h, v)

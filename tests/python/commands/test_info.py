@@ -12,9 +12,9 @@ from gguf import GGMLQuantizationType as Type
 from support.architectures.gemma4 import write_gemma4
 from support.gguf_builder import GgufBuilder
 from support.loading import finish
-from support.safetensors_builder import write_folder
+from support.random_model import write_random_model
 from support.sample_gguf import gemma_shaped, rich
-from support.tiny_folders import LLAMA_CONFIG, in_type, llama_folder
+from support.tiny_folders import in_type, llama_folder
 from support.tiny_llama import MIXED, write_tiny_llama
 
 from llm.commands import info
@@ -252,8 +252,14 @@ def test_a_folder_as_it_would_be_quantised(
 def test_an_architecture_that_does_not_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    weights = {"layer.weight": ("F32", np.ones((3, 64), np.float32))}
-    made = write_folder(tmp_path, LLAMA_CONFIG | {"model_type": "unheard_of"}, weights)
+    sizes = {"block_count": 3, "embedding_length": 64, "attention.head_count": 2}
+    made = write_random_model(
+        tmp_path / "m.gguf",
+        "unheard_of",
+        {f"unheard_of.{key}": size for key, size in sizes.items()},
+        {"layer.weight": (3, 64)},
+        {"layer": Type.F32},
+    )
     rows = table_of(str(made), capfd)
     assert rows["runs here"].startswith(
         "no: general.architecture is 'unheard_of'; this build runs bert, "

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from llm.errors import ModelFileError
-from llm.files.folder import tokenizer
+from llm.files.folder import embedding, tokenizer
 from llm.files.folder.config import Config
 from llm.files.folder.json_file import read_json
 from llm.files.folder.names import views_of
@@ -25,12 +25,6 @@ from llm.files.wording import quoted
 CONFIG = "config.json"
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
-_POOLING = os.path.join("1_Pooling", "config.json")
-_POOLING_TYPES = {  # as GGUF numbers them
-    "pooling_mode_mean_tokens": 1,
-    "pooling_mode_cls_token": 2,
-    "pooling_mode_lasttoken": 3,
-}
 _MOST_FILES = 1 << 10
 _MOST_TENSORS = 1 << 18  # an expert is a tensor, and its scales another
 
@@ -68,9 +62,12 @@ class HuggingFaceFolder(ModelFile):
         config_path = os.path.join(path, CONFIG)
         config = Config.read(config_path, read_json(config_path))
         files = _files(path)
+        tensors = _tensors(files)
         values = config.metadata | tokenizer.tokenizer_metadata(path, config)
-        metadata = Metadata(values | _pooling(path, config), path)
-        views = views_of(_tensors(files), metadata, is_tied=config.is_tied, block=config.block)
+        metadata = Metadata(values | embedding.pooling(path, config), path)
+        further = embedding.matrices(path, config)
+        files |= {name: tensor.file for name, tensor in further.items()}
+        views = views_of(tensors | further, config)
         return cls(path, metadata, views, config.made, files)
 
     def rows(self, name: str, start: int, count: int) -> np.ndarray:
@@ -108,15 +105,6 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _pooling(folder: str, config: Config) -> dict[str, int]:
-    """How an embedding model makes one vector of many, where sentence-transformers wrote it."""
-    found = read_json(os.path.join(folder, _POOLING), optional=True)
-    types = [number for key, number in _POOLING_TYPES.items() if found.get(key) is True]
-    if not types:
-        return {}
-    return {f"{config.metadata['general.architecture']}.pooling_type": types[0]}
 
 
 def _files(folder: str) -> dict[str, SafetensorsFile]:

@@ -13,7 +13,7 @@ from llm.files.folder.vocabulary import MAX_TOKENS, Vocabulary
 
 JSON, MODEL, SETTINGS = "tokenizer.json", "tokenizer.model", "tokenizer_config.json"
 GENERATION = "generation_config.json"
-_TEMPLATE = "chat_template.jinja"
+_TEMPLATE, _OLDER_TEMPLATE = "chat_template.jinja", "chat_template.json"
 
 # Settings that name a token -> the key that has its id.
 _ROLES: Final = {
@@ -32,7 +32,8 @@ def tokenizer_metadata(folder: str, config: Config) -> dict[str, Any]:
     """Raises ModelFileError where neither tokenizer.json nor tokenizer.model is there and sound."""
     settings_path = os.path.join(folder, SETTINGS)
     settings = read_json(settings_path, optional=True)
-    vocabulary, found = _vocabulary(folder, settings)
+    by_characters = config.family.architecture == "gemma4"
+    vocabulary, found = _vocabulary(folder, settings, by_characters=by_characters)
     rows = config.metadata.get(f"{config.metadata['general.architecture']}.vocab_size", 0)
     added, source = found.get("added_tokens"), os.path.join(folder, JSON)
     if not added:
@@ -45,19 +46,21 @@ def tokenizer_metadata(folder: str, config: Config) -> dict[str, Any]:
     return metadata | _templates(folder, settings)
 
 
-def _vocabulary(folder: str, settings: Mapping[str, Any]) -> tuple[Vocabulary, Mapping[str, Any]]:
+def _vocabulary(
+    folder: str, settings: Mapping[str, Any], *, by_characters: bool
+) -> tuple[Vocabulary, Mapping[str, Any]]:
     """The vocabulary, and what tokenizer.json holds where it was needed."""
     json_path, model_path = os.path.join(folder, JSON), os.path.join(folder, MODEL)
-    if tokenizer_model.is_sentencepiece(model_path):
+    if not by_characters and tokenizer_model.is_sentencepiece(model_path):
         needs_json = not _added(settings)
         found = read_json(json_path, optional=True) if needs_json else {}
         return tokenizer_model.read_vocabulary(model_path), found
     found = read_json(json_path)
-    vocabulary = tokenizer_json.read_vocabulary(json_path, found)
+    vocabulary = tokenizer_json.read_vocabulary(json_path, found, by_characters=by_characters)
     if vocabulary.model == "gpt2":
         ignores_merges = found["model"].get("ignore_merges") is True
         vocabulary.further["pre"] = splitting_name(found, ignores_merges=ignores_merges)
-    else:
+    elif vocabulary.model != "gemma4":
         vocabulary.further["add_space_prefix"] = _adds_space(found)
     return vocabulary, found
 
@@ -138,7 +141,8 @@ def _templates(folder: str, settings: Mapping[str, Any]) -> dict[str, str]:
                 return {"tokenizer.chat_template": file.read(MAX_JSON_BYTES)}
         except (OSError, UnicodeDecodeError) as error:
             raise ModelFileError(path, "file", f"cannot be read: {error}") from None
-    template = settings.get("chat_template")
+    older = read_json(os.path.join(folder, _OLDER_TEMPLATE), optional=True)
+    template = settings.get("chat_template", older.get("chat_template"))
     if isinstance(template, str):
         return {"tokenizer.chat_template": template}
     for entry in _objects(template):

@@ -23,32 +23,55 @@ from llm.files.wording import quoted
 _BYTE: Final = re.compile(rb"<0x[0-9A-F]{2}>")
 
 
-def read_vocabulary(path: str, found: Mapping[str, Any]) -> Vocabulary:
-    """The vocabulary of a tokenizer.json. Raises ModelFileError, UnsupportedModelError."""
+# Tokens of Gemma 4 that are marked as control, and shape what it says of thoughts and tools.
+_VISIBLE: Final = frozenset(
+    (
+        "<|channel>",
+        "<channel|>",
+        "<|tool_call>",
+        "<tool_call|>",
+        "<|tool_response>",
+        "<tool_response|>",
+        '<|"|>',
+    )
+)
+
+
+def read_vocabulary(
+    path: str, found: Mapping[str, Any], *, by_characters: bool = False
+) -> Vocabulary:
+    """The vocabulary of a tokenizer.json. Raises ModelFileError, UnsupportedModelError.
+
+    `by_characters`: as Gemma 4 has it, whose pairs of characters merge in an order of their own.
+    """
     model = found.get("model")
     if not isinstance(model, dict):
         raise ModelFileError(path, "model", "is no object")
     kind = model.get("type", "BPE" if "merges" in model else None)
     if kind == "BPE":
-        return _bpe(path, model)
+        return _bpe(path, model, by_characters=by_characters)
     if kind == "WordPiece":
-        return _word_piece(path, model)
+        return _word_piece(path, model, found)
     if kind == "Unigram":
         return _unigram(path, model, found)
     raise UnsupportedModelError(path, "model.type", kind, ["BPE", "Unigram", "WordPiece"])
 
 
-def _bpe(path: str, model: Mapping[str, Any]) -> Vocabulary:
+def _bpe(path: str, model: Mapping[str, Any], *, by_characters: bool) -> Vocabulary:
     vocab = _checked_vocab(path, model)
     tokens, types = _tokens(vocab)
     merges = _merges(path, model.get("merges"))
     if model.get("byte_fallback") is not True:
         return Vocabulary("gpt2", tokens, types, merges=[f"{a} {b}".encode() for a, b in merges])
-    # Made of a SentencePiece model, whose scores are the order of its merges.
     for byte in range(256):
         types[vocab.get(f"<0x{byte:02X}>", [])] = BYTE
     if isinstance(unknown := model.get("unk_token"), str):
         types[vocab.get(unknown, [])] = UNKNOWN
+    if by_characters:
+        further = {"add_space_prefix": False}
+        pairs = [f"{a} {b}".encode() for a, b in merges]
+        return Vocabulary("gemma4", tokens, types, merges=pairs, further=further, visible=_VISIBLE)
+    # Made of a SentencePiece model, whose scores are the order of its merges.
     last = len(merges)
     made = [a + b for a, b in reversed(merges)]
     ranks = dict(zip(made, range(last - 1, -1, -1), strict=True))  # of many the first
@@ -58,7 +81,7 @@ def _bpe(path: str, model: Mapping[str, Any]) -> Vocabulary:
     return Vocabulary("llama", tokens, types, scores)
 
 
-def _word_piece(path: str, model: Mapping[str, Any]) -> Vocabulary:
+def _word_piece(path: str, model: Mapping[str, Any], found: Mapping[str, Any]) -> Vocabulary:
     """GGUF marks where a word begins, not where one goes on."""
     tokens, types = _tokens(_checked_vocab(path, model))
     prefix = str(model.get("continuing_subword_prefix", "##")).encode()
@@ -70,7 +93,13 @@ def _word_piece(path: str, model: Mapping[str, Any]) -> Vocabulary:
         else "▁".encode() + token
         for token in tokens
     ]
-    return Vocabulary("bert", marked, types)
+    further = {
+        f"normalizer.{key}": part[key]
+        for part in parts_of(found.get("normalizer"))
+        for key in ("lowercase", "strip_accents")
+        if isinstance(part.get(key), bool)
+    }
+    return Vocabulary("bert", marked, types, further=further)
 
 
 def _unigram(path: str, model: Mapping[str, Any], found: Mapping[str, Any]) -> Vocabulary:

@@ -1,7 +1,7 @@
 """The tokens of a folder, as `tokenizer.ggml.*` has them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ class Vocabulary:
     scores: np.ndarray | None = None  # (V,) float32
     merges: list[bytes] | None = None  # two tokens with a space between, the first merged first
     further: dict[str, Any] = field(default_factory=dict)
+    visible: Set[str] = frozenset()  # texts that are text, however they are marked
 
     def add(self, path: str, added: Iterable[dict[str, Any]], size: int) -> None:
         """Puts added tokens in their places, and fills up to `size` with tokens of no use.
@@ -38,7 +39,8 @@ class Vocabulary:
             if type(id) is not int or not 0 <= id < MAX_TOKENS or not isinstance(text, str):
                 problem = f"has an entry without a content, or an id from 0 to {MAX_TOKENS - 1:,}"
                 raise ModelFileError(path, "added_tokens", problem)
-            is_control = entry.get("special") is True or _CONTROL.fullmatch(text)
+            is_marked = entry.get("special") is True or _CONTROL.fullmatch(text)
+            is_control = is_marked and text not in self.visible
             kept = text if is_control or self.model == "gpt2" else text.replace("▁", " ")
             found[id] = kept.encode("utf-8", "replace"), CONTROL if is_control else USER_DEFINED
         size = max(size, len(self.tokens), max(found, default=-1) + 1)

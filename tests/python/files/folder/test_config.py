@@ -130,6 +130,16 @@ def test_factors_of_phi_3(tmp_path: Path) -> None:
             id="a factor below 0",
         ),
         pytest.param(
+            {"rope_scaling": {"type": "yarn", "factor": 2, "truncate": False, "beta_fast": 0}},
+            "config.json: rope_scaling.beta_fast: 0 is not above 0",
+            id="pairs that never turn",
+        ),
+        pytest.param(
+            {"rope_scaling": {"type": "yarn", "factor": 2, "truncate": False}, "rope_theta": 1},
+            "config.json: rope_theta: 1 is not above 1",
+            id="pairs that turn alike",
+        ),
+        pytest.param(
             {"quantization_config": {"weight_block_size": [0, 128]}},
             "config.json: quantization_config.weight_block_size: "
             "is not two whole numbers from 1 to 65,536",
@@ -150,13 +160,13 @@ def test_a_config_that_cannot_be(tmp_path: Path, config: Any, message: str) -> N
         pytest.param(
             {"quantization_config": {"quant_method": "gptq"}},
             "quantization_config.quant_method is 'gptq'; this build runs compressed-tensors, "
-            "fbgemm_fp8, folders without it, fp8, modelopt",
+            "fbgemm_fp8, folders without it, fp8, modelopt, mxfp4",
             id="quantised",
         ),
         pytest.param(
             {"rope_scaling": {"rope_type": "spiral"}},
             "rope_type is 'spiral'; this build runs default, dynamic, linear, llama3, longrope, "
-            "su, yarn",
+            "proportional, su, yarn",
             id="rope",
         ),
     ],

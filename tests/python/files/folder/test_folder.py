@@ -12,8 +12,8 @@ import pytest
 from support.safetensors_builder import safetensors, write_folder
 from support.tiny_folders import LLAMA_CONFIG
 
-from llm.errors import LLMError, ModelFileError
-from llm.files.folder.config import ARCHITECTURES
+from llm.errors import LLMError, ModelFileError, UnsupportedModelError
+from llm.files.folder.families.registry import FAMILIES as KNOWN
 from llm.files.folder.folder import HuggingFaceFolder
 from llm.files.opening import open_model
 
@@ -211,19 +211,16 @@ def test_names(tmp_path: Path, family: str, prefix: str) -> None:
         assert list(file.tensors) == list(whole.values())
 
 
-def test_every_family_is_tested() -> None:
-    assert {*FAMILIES, "gemma3"} == set(ARCHITECTURES)  # gemma3 has images, and is above
-
-
-def test_an_architecture_that_is_not_known(tmp_path: Path) -> None:
-    """What can be shown of it is."""
-    config = {"model_type": "mamba", "num_hidden_layers": 7, "intermediate_size": [3, 5]}
-    config["rope_scaling"] = {"rope_type": "spiral"}
-    with opened(tmp_path, {"some.weight": numbers(3, 4)}, config) as file:
-        assert file.metadata.str("general.architecture") == "mamba"
-        assert file.metadata.int("mamba.block_count") == 7
-        assert file.metadata.numbers("mamba.feed_forward_length").tolist() == [3, 5]
-        assert list(file.tensors) == ["some.weight"]
+@pytest.mark.parametrize("model_type", ["mamba", "internlm2", "gpt-oss"])
+def test_a_model_type_that_is_not_known(tmp_path: Path, model_type: str) -> None:
+    """Also where GGUF files of the architecture run: one line names the type, and those known."""
+    write_folder(tmp_path, {"model_type": model_type, "rope_scaling": 3}, {})
+    with pytest.raises(UnsupportedModelError) as caught:
+        open_model(str(tmp_path))
+    known = ", ".join(sorted(KNOWN))
+    assert str(caught.value) == (
+        f"{tmp_path}/config.json: model_type is '{model_type}'; this build runs {known}"
+    )
 
 
 def test_the_digest_is_of_the_files_that_matter(tmp_path: Path) -> None:

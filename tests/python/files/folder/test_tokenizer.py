@@ -148,6 +148,11 @@ def test_word_pieces(tmp_path: Path) -> None:
     assert found.str("tokenizer.ggml.model") == "bert"
     assert found.strings("tokenizer.ggml.tokens") == [b"[UNK]", "▁play".encode(), b"ing"]
     assert ids_of(found) == {"bos": 0}
+    assert "tokenizer.ggml.normalizer.lowercase" not in found
+    normalizer = {"type": "BertNormalizer", "lowercase": False, "strip_accents": None}
+    found = metadata_of(tmp_path, made | {"normalizer": normalizer})
+    assert found.bool("tokenizer.ggml.normalizer.lowercase") is False
+    assert "tokenizer.ggml.normalizer.strip_accents" not in found
 
 
 def test_unigram(tmp_path: Path) -> None:
@@ -170,6 +175,29 @@ def test_scores_merge_as_the_merges_do(tmp_path: Path, made: dict[str, Any]) -> 
     for text, ids in zip(made["texts"], made["ids"], strict=True):
         assert tokenizer.encode(text)[1:] == ids
     assert tokenizer.bos_id == 2
+
+
+GEMMA_4 = {"model_type": "gemma4_text", "layer_types": ["sliding_attention"] * 3}
+
+
+@pytest.mark.parametrize("made", json.loads(gzip.decompress(MADE.read_bytes()))[:1])
+def test_the_merges_of_gemma_4(tmp_path: Path, made: dict[str, Any]) -> None:
+    """By characters, in the order of the merges: the ids are those of the tokenizers package."""
+    found = metadata_of(tmp_path, made["tokenizer"], {"bos_token": "<bos>"}, GEMMA_4)
+    assert found.str("tokenizer.ggml.model") == "gemma4"
+    tokenizer = Tokenizer.from_metadata(found)
+    for text, ids in zip(made["texts"], made["ids"], strict=True):
+        assert tokenizer.encode(text)[1:] == ids
+    assert tokenizer.bos_id == 2
+
+
+def test_what_gemma_4_says_of_its_thoughts_is_text(tmp_path: Path) -> None:
+    made = byte_level()
+    made["model"]["byte_fallback"] = True
+    for id, text in ((6, "<|channel>"), (7, "<turn|>"), (8, '<|"|>')):
+        made["added_tokens"][id - 6 :] = [{"id": id, "content": text, "special": True}]
+    found = metadata_of(tmp_path, made, config=GEMMA_4)
+    assert found.numbers("tokenizer.ggml.token_type")[6:9].tolist() == [4, 3, 4]
 
 
 def delimited(field: int, content: bytes) -> bytes:
@@ -255,6 +283,9 @@ def test_tokens_around_a_text(
 
 
 def test_templates(tmp_path: Path) -> None:
+    older = {"chat_template": "x"}  # of models of several senses
+    found = metadata_of(tmp_path, byte_level(), chat_template=older)
+    assert found.str("tokenizer.chat_template") == "x"
     several = [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"}]
     found = metadata_of(tmp_path, byte_level(), {"chat_template": several})
     assert found.str("tokenizer.chat_template") == "y"
