@@ -48,6 +48,9 @@ class AdapterFile:
     def __init__(self, file: GgufFile, alpha: float, pairs: Mapping[str, Pair]) -> None:
         """Use `open`."""
         self.path = file.path
+        self.kind = file.kind
+        self.size = file.size
+        self.name = file.metadata.str("general.name", "")
         self.architecture = file.metadata.str("general.architecture")
         self.alpha = alpha  # 0: nothing is divided by the rank
         self.pairs = pairs  # by the name of the matrix
