@@ -28,7 +28,7 @@ ALL = (
     "ffn_gate",
     "ffn_up",
     "ffn_down",
-    "output.weight",
+    "output",
 )
 
 LOADERS: dict[str, Callable[[Path], Model]] = {

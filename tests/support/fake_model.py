@@ -16,7 +16,6 @@ import numpy as np
 from support.fake_slots import STATE_BYTES, FakeSlots
 
 from llm.errors import DeviceMemoryError, ModelFileError, NumericError
-from llm.files.formats import FORMATS
 from llm.generate.adapters import AdapterShelf
 from llm.generate.model import Row
 from llm.generate.pace import Pace
@@ -24,7 +23,7 @@ from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
 from llm.gpu.adapters import Adapter, Gains
 from llm.gpu.adjustments import Adjustments
-from llm.gpu.operations import PAGE_CELLS, Weight
+from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.program import Candidates, draw_on_host
 from llm.gpu.sampler import Draw, Sampler
 from llm.text.chat_format import Prompt
@@ -203,7 +202,7 @@ class FakeModel:
             raise ModelFileError(path, "file", "is missing")
         number = max(self.loaded_adapters, default=0) + 1
         self.loaded_adapters[number] = path
-        return Adapter(number, path, Weight(path, FORMATS[0], 1, 0), {})
+        return Adapter(number, path, {})
 
     def remove_adapter(self, number: int) -> None:
         self._check()

@@ -25,7 +25,7 @@ def write_tiny_adapter(
     metadata: Mapping[str, str] | None = None,
     replaced: Mapping[str, np.ndarray | None] | None = None,
 ) -> Path:
-    """Of all matrices of `model` whose name has one of `names` in it, or is one of them.
+    """Of the matrices of `model` that are of one of the kinds `names`.
 
     `metadata` are texts under further keys; `replaced` gives tensors of another content, also
     further ones, and None leaves one out.
@@ -44,8 +44,7 @@ def write_tiny_adapter(
     source = np.random.default_rng(seed)
     tensors: dict[str, np.ndarray | None] = {}
     for name, info in file.tensors.items():
-        parts = name.split(".")
-        if len(info.shape) != 2 or (parts[-2] not in names and name not in names):
+        if len(info.shape) != 2 or name.split(".")[-2] not in names:
             continue
         rows, columns = info.shape
         tensors[f"{name}.lora_a"] = source.normal(0.0, 0.05, (rank, columns)).astype(dtype)

@@ -26,6 +26,7 @@ from llm.files.wording import quoted
 A, B = ".lora_a", ".lora_b"
 ALPHA = "adapter.lora.alpha"
 INVOCATION = "adapter.alora.invocation_tokens"
+EMBEDDING = "token_embd.weight"  # whose A would have a row a token
 
 Matrix = NDArray[Any]  # float32, or float16 where the file has that
 
@@ -124,11 +125,11 @@ def _pairs(file: GgufFile) -> dict[str, Pair]:
 def _pair(file: GgufFile, name: str) -> Pair:
     pair = Pair(file.tensor(name + A), _tensor(file, name + B, beside=name + A))
     for info in (pair.a, pair.b):
-        field = f"tensor {quoted(info.name)}"
         check_packable(file.path, info.name, info.format)
-        if len(info.shape) != 2:
-            found = f"of {len(info.shape)} dimensions"
-            raise UnsupportedModelError(file.path, field, found, ["matrices, not those of experts"])
+        of = "the embedding" if name == EMBEDDING else f"experts, with {len(info.shape)} dimensions"
+        if name == EMBEDDING or len(info.shape) != 2:
+            field = f"tensor {quoted(info.name)}"
+            raise UnsupportedModelError(file.path, field, f"of {of}", ["those of other matrices"])
     rows, columns = pair.a.shape[0], pair.b.shape[1]
     if rows != columns:
         problem = f"has {rows} rows, and {B} {columns} columns; both are the rank"

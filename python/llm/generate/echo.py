@@ -9,13 +9,12 @@ from collections.abc import Collection, Generator, Sequence
 
 import numpy as np
 
-from llm.files.formats import FORMATS
 from llm.generate.model import Model, require_context
 from llm.generate.request import ECHO
 from llm.generate.saved_state import ModelIdentity
 from llm.gpu.adapters import Adapter, Gains
 from llm.gpu.host_logits import HostLogits
-from llm.gpu.operations import PAGE_CELLS, Weight
+from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
     Batch,
@@ -144,7 +143,7 @@ class EchoExecutor(HostLogits):
     def add_adapter(self, path: str, architecture: str) -> Adapter:
         """None is looked at: there is nothing that it could change."""
         del architecture
-        return Adapter(0, path, Weight(path, FORMATS[0], 1, 0), {})
+        return Adapter(0, path, {})
 
     def remove_adapter(self, number: int) -> None:
         pass

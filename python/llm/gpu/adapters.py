@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from llm.errors import ModelFileError
-from llm.files.adapter import A, AdapterFile, Matrix, Pair
-from llm.files.formats import FORMATS_BY_NAME
+from llm.files.adapter import A, AdapterFile, B, Matrix, Pair
+from llm.files.formats import FORMATS, BlockFormat
 from llm.files.wording import quoted
 from llm.gpu.operations import Embed, MatMul, Operation, Tensor, Weight
 from llm.gpu.program import Batch, Program
 from llm.gpu.tape import Tape
 
+F32, F16 = FORMATS[0], FORMATS[1]
 RANK_UNIT = 32  # numbers of a row that kernels read at a time
 
 Gains = tuple[tuple[int, float], ...]  # the number of each adapter, rising, and its weight, not 0
@@ -31,6 +32,7 @@ class LowRank:
 
     a: Weight  # (R, K)
     b: Weight  # (M, R)
+    gain: Weight  # (1, R), all of them alike; matrices of one rank have it in common
     scale: float
 
 
@@ -40,7 +42,6 @@ class Adapter:
 
     number: int  # of the model's adapters; no two ever have the same
     digest: str
-    gain: Weight  # (1, R), all of them alike
     pairs: Mapping[str, LowRank]  # by the name of the weight that is multiplied
 
     @property
@@ -48,7 +49,11 @@ class Adapter:
         of_pairs = {
             weight.name: weight for pair in self.pairs.values() for weight in (pair.a, pair.b)
         }
-        return [self.gain, *of_pairs.values()]
+        return [*self.gains, *of_pairs.values()]
+
+    @property
+    def gains(self) -> list[Weight]:
+        return list({pair.gain.name: pair.gain for pair in self.pairs.values()}.values())
 
 
 class Adapters:
@@ -62,7 +67,7 @@ class Adapters:
         self._tapes: dict[Recorded, Tape] = {}
 
     def add(self, path: str, architecture: str) -> tuple[Adapter, Arrays]:
-        """The adapter of a file, and the numbers of its weights but the gain.
+        """The adapter of a file, and the numbers of its weights but the gains.
 
         Raises ModelFileError where it was not made for this model of that architecture.
         """
@@ -141,51 +146,51 @@ def _goes_with(op: Operation | None, products: Sequence[MatMul]) -> bool:
 
 def _add(tape: Tape, products: Sequence[MatMul], adapters: Sequence[Adapter]) -> None:
     found = [
-        (product.y, adapter.gain, adapter.pairs[product.weight.name])
+        (product.y, adapter.pairs[product.weight.name])
         for product in products
         for adapter in adapters
         if product.weight.name in adapter.pairs
     ]
     x, count = products[0].x, products[0].count
     inner: dict[str, Tensor] = {}  # (T or O, R), by A, which pieces of one matrix have in common
-    gained = {pair.a.name: (gain, pair) for _, gain, pair in found}
-    for name, (_, pair) in gained.items():
+    firsts = {pair.a.name: pair for _, pair in found}
+    for name, pair in firsts.items():
         inner[name] = tape.tensor(pair.a.rows, of=count)
         tape.matmul(pair.a, x, inner[name], count=count)
-    for name, (gain, pair) in gained.items():
-        tape.combine(inner[name], inner[name], weight=gain, scale=pair.scale, count=count)
-    for y, _, pair in found:
+    for name, pair in firsts.items():
+        tape.combine(inner[name], inner[name], weight=pair.gain, scale=pair.scale, count=count)
+    for y, pair in found:
         tape.matmul(pair.b, inner[pair.a.name], y, residual=y, count=count)
 
 
 def _make(file: AdapterFile, program: Program, number: int) -> tuple[Adapter, Arrays]:
     multiplied = _multiplied(program)
     tensors = {weight.tensor for weight in (*program.weights, *program.tables)}
-    rank = -(-file.rank // RANK_UNIT) * RANK_UNIT  # R
     pairs: dict[str, LowRank] = {}
     arrays: dict[str, Matrix] = {}
     for name, pair in file.pairs.items():
         pieces = multiplied.get(name, [])
         _check(file, name, pair, pieces, tensors)
         a, b = (file.matrix(info) for info in (pair.a, pair.b))  # (r, K), (M, r)
-        prefix = f"adapter {number} "
-        a_name = f"{prefix}{pair.a.name}"
-        arrays[a_name] = np.pad(a, ((0, rank - pair.rank), (0, 0)))  # (R, K)
+        rank = -(-pair.rank // RANK_UNIT) * RANK_UNIT  # R
+        more = rank - pair.rank
+        a_name, gain_name = (f"adapter {number} {of}" for of in (pair.a.name, f"gain of {rank}"))
+        arrays[a_name] = np.pad(a, ((0, more), (0, 0)))  # (R, K)
         for piece in pieces:
-            b_name = f"{prefix}{piece.name}.lora_b"
+            b_name = f"adapter {number} {piece.name}{B}"
             rows = b[piece.first_row : piece.first_row + piece.rows]
-            arrays[b_name] = np.pad(rows, ((0, 0), (0, rank - pair.rank)))  # (M, R)
+            arrays[b_name] = np.pad(rows, ((0, 0), (0, more)))  # (M, R)
             pairs[piece.name] = LowRank(
-                _weight(a_name, arrays[a_name]), _weight(b_name, arrays[b_name]), file.scale(pair)
+                a=Weight(a_name, _format(a), rank, a.shape[1]),
+                b=Weight(b_name, _format(b), piece.rows, rank),
+                gain=Weight(gain_name, F32, 1, rank),
+                scale=file.scale(pair),
             )
-    gain = Weight(f"adapter {number} gain", FORMATS_BY_NAME["f32"], 1, rank)
-    return Adapter(number, file.digest(), gain, pairs), arrays
+    return Adapter(number, file.digest(), pairs), arrays
 
 
-def _weight(name: str, array: Matrix) -> Weight:
-    return Weight(
-        name, FORMATS_BY_NAME["f16" if array.dtype == np.float16 else "f32"], *array.shape
-    )
+def _format(array: Matrix) -> BlockFormat:
+    return F16 if array.dtype == np.float16 else F32
 
 
 def _multiplied(program: Program) -> dict[str, list[Weight]]:
@@ -207,7 +212,7 @@ def _check(
         problem = "adapts what the model has not; use the model that the adapter was made for"
         raise ModelFileError(file.path, field, problem)
     if not pieces:
-        problem = "adapts an embedding or experts, which this build cannot; train it without"
+        problem = "adapts what is no product of all rows, which this build cannot; train it without"
         raise ModelFileError(file.path, field, problem)
     rows = max(piece.first_row + piece.rows for piece in pieces)
     adapted = f"{pair.b.shape[0]}x{pair.a.shape[1]}"

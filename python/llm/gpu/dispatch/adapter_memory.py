@@ -22,7 +22,7 @@ class Held:
 
     layout: Layout
     buffers: Sequence[Any]
-    weight: float = 0.0  # that its gain is
+    weight: float = 0.0  # that its gains are
 
     @property
     def nbytes(self) -> int:
@@ -52,8 +52,8 @@ class AdapterMemory(SequenceMemory):
             for words in layout.shard_words:
                 what = f"the adapter {path}"
                 buffers.append(self._device.buffer(words * WORD, what, addressed=True))
-            gain = {adapter.gain.name: np.zeros(adapter.gain.columns, np.float32)}
-            upload_arrays(self._device, buffers, layout, {**gain, **arrays})
+            gains = {gain.name: np.zeros(gain.columns, np.float32) for gain in adapter.gains}
+            upload_arrays(self._device, buffers, layout, {**gains, **arrays})
         except BaseException:
             self._device.free(*buffers)
             self._adapters.remove(adapter.number)
@@ -86,12 +86,12 @@ class AdapterMemory(SequenceMemory):
             held = self._held[number]
             if held.weight == weight:
                 continue
-            gain = self._adapters.loaded[number].gain
-            placement = held.layout.placements[gain.name]
-            data = self._device.staging(gain.columns * WORD)
-            np.frombuffer(data.view(), np.float32)[:] = weight
-            at = placement.planes[0] * WORD
-            self._device.write(held.buffers[placement.shard], at, data, gain.columns * WORD)
+            for gain in self._adapters.loaded[number].gains:
+                placement, size = held.layout.placements[gain.name], gain.columns * WORD
+                data = self._device.staging(size)
+                np.frombuffer(data.view(), np.float32)[:] = weight
+                at = placement.planes[0] * WORD
+                self._device.write(held.buffers[placement.shard], at, data, size)
             held.weight = weight
 
     def _place_adapters(self) -> None:

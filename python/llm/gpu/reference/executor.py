@@ -107,7 +107,7 @@ class ReferenceExecutor(HostLogits):
     def add_adapter(self, path: str, architecture: str) -> Adapter:
         adapter, arrays = self._adapters.add(path, architecture)
         weights = {name: values.astype(np.float32, copy=False) for name, values in arrays.items()}
-        weights[adapter.gain.name] = np.zeros((1, adapter.gain.columns), np.float32)
+        weights |= {gain.name: np.zeros((1, gain.columns), np.float32) for gain in adapter.gains}
         self._run.weights.update(weights)
         return adapter
 
@@ -121,7 +121,8 @@ class ReferenceExecutor(HostLogits):
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)
         for number, weight in self._adapters.gains_of(batch):
-            self._run.weights[self._adapters.loaded[number].gain.name][:] = weight
+            for gain in self._adapters.loaded[number].gains:
+                self._run.weights[gain.name][:] = weight
         self._run.reserve(tape.work_floats)
         self._run.batch = batch
         # NaN weights must reach the logits, where they are reported, without a warning a layer
