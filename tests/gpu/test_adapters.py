@@ -10,7 +10,7 @@ from support.executors import load, load_dispatch, load_persistent
 from support.logits import logits_of
 from support.random_model import VOCABULARY
 from support.tiny_adapter import write_tiny_adapter
-from support.tiny_llama import write_tiny_llama
+from support.tiny_llama import HEAD_SIZE, KV_HEADS, WIDTH, write_tiny_llama
 from support.tiny_models import SHARP, TOLERANCE, error
 
 from llm.errors import DeviceMemoryError
@@ -43,7 +43,12 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     """A model, and two adapters of it."""
     folder = tmp_path_factory.mktemp("adapters")
     model = write_tiny_llama(folder / "tiny.gguf")
-    few = write_tiny_adapter(folder / "few.gguf", model)
+    numbers = np.random.default_rng(8)
+    other_rank = {  # than the other matrices have
+        f"blk.1.attn_v.weight.lora_{side}": numbers.normal(0.0, 0.05, shape).astype(np.float32)
+        for side, shape in (("a", (33, WIDTH)), ("b", (KV_HEADS * HEAD_SIZE, 33)))
+    }
+    few = write_tiny_adapter(folder / "few.gguf", model, replaced=other_rank)
     every = write_tiny_adapter(
         folder / "all.gguf", model, names=ALL, rank=40, alpha=60.0, seed=5, dtype=np.float16
     )
