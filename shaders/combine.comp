@@ -22,8 +22,8 @@ layout(push_constant, std430) uniform Params {
 	uint width; // values in a row
 	float factor;
 	float scale;
-	uint count_at; // the word of the state that says how many rows there are
-	uint pad;
+	uint count_at; // word of the state that holds the number of rows
+	uint pad[1];
 }
 params;
 
