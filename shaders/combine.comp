@@ -22,14 +22,15 @@ layout(push_constant, std430) uniform Params {
 	uint width; // values in a row
 	float factor;
 	float scale;
-	uint pad[2];
+	uint count_at; // word of the state that holds the number of rows
+	uint pad[1];
 }
 params;
 
 void main() {
 	const uint row = gl_WorkGroupID.y;
 	const uint i = gl_GlobalInvocationID.x;
-	if (row >= state[STATE_ROWS] || i >= params.width) {
+	if (row >= state[params.count_at] || i >= params.width) {
 		return;
 	}
 	float value = work[params.x + row * params.x_stride + i];

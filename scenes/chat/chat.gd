@@ -48,6 +48,7 @@ func _ready() -> void:
 	_preferences = ChatPreferences.new(preferences_path)
 	var owners: Array[Object] = [self, _llm.sampling, _llm]
 	_settings_sync = SettingsSync.new(owners, _settings, _preferences, arguments.settings)
+	_llm.adapters = arguments.adapters
 	_dialogue = Dialogue.new(_llm, _messages)
 	_connect_engine()
 	_connect_views()

@@ -6,6 +6,8 @@ extends RefCounted
 
 ## The model to open; empty when none was named.
 var model_path: String = ""
+## Of the model, for [member LLM.adapters].
+var adapters: Array[LLMAdapter] = []
 ## Property to value, as in [ChatSettings].
 var settings: Dictionary[StringName, Variant] = {}
 
@@ -32,6 +34,10 @@ func _take(name: StringName, text: String) -> void:
 	if name == &"model":
 		model_path = text
 		return
+	if name == &"lora":
+		for each: String in text.split(","):
+			adapters.append(_adapter(each))
+		return
 	if name == &"no_thinking":
 		settings[&"allow_thinking"] = false
 		return
@@ -39,3 +45,14 @@ func _take(name: StringName, text: String) -> void:
 	var value: Variant = row.parse(text) if row != null else null
 	if value != null:
 		settings[name] = value
+
+
+## Of a path and, behind a colon, its weight.
+func _adapter(text: String) -> LLMAdapter:
+	var adapter: LLMAdapter = LLMAdapter.new()
+	var colon: int = text.rfind(":")
+	adapter.path = text
+	if colon >= 0 and text.substr(colon + 1).is_valid_float():
+		adapter.path = text.left(colon)
+		adapter.weight = text.substr(colon + 1).to_float()
+	return adapter

@@ -235,9 +235,14 @@ func test_the_command_line() -> void:
 			"--min-p=0.5",
 			"--seed",
 			"x",
+			"--lora=a b.gguf:0.5,C:c",
 			"--prompt=--top-k=3"
 		]
 	)
 	check_equal(arguments.model_path, "a b.gguf", "the model")
+	var adapters: Array = arguments.adapters.map(
+		func(each: LLMAdapter) -> Array: return [each.path, each.weight]
+	)
+	check_equal(adapters, [["a b.gguf", 0.5], ["C:c", 1.0]], "the adapters")
 	var wanted: Dictionary[StringName, Variant] = {&"top_k": 7, &"min_p": 0.5}
 	check_equal(arguments.settings, wanted, "settings")

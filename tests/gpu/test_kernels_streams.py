@@ -7,6 +7,7 @@ from support.kernel_bench import KernelBench
 from llm.gpu import state
 from llm.gpu.dispatch.launches import thread_groups
 from llm.gpu.kernels.streams import MOST_STREAMS
+from llm.gpu.operations import Count
 
 X = 0
 Y = 1 << 19  # floats
@@ -41,6 +42,7 @@ def test_combine(bench: KernelBench, has_other: bool, has_weight: bool) -> None:
         "width": 70,
         "factor": -0.75,
         "scale": 0.5,
+        "count_at": int(Count.ROWS),
     }
     bench.run([("combine", params, thread_groups("combine", 70, ROWS + 1))])
     expected = before.copy()

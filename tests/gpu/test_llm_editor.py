@@ -26,6 +26,9 @@ def test_a_scene_saves_what_differs(report: dict[str, Any]) -> None:
     assert "temperature = 0.25" in report["saved"]
     assert '[sub_resource type="LLMSampling"' in report["saved"]
     assert report["saved"].count("top_k") == 1
+    assert 'path = "res://style.gguf"' in report["saved"]
+    assert "weight" not in report["saved"]
+    assert "adapters = [SubResource(" in report["saved"]
 
 
 def test_a_preset_is_chosen_in_the_inspector(report: dict[str, Any]) -> None:
@@ -56,6 +59,7 @@ def members(class_name: str) -> list[str]:
             25,
             ("One resource may serve", "apply_preset(name: String)", "(mirostat 2)"),
         ),
+        ("LLMAdapter", 2, ("One resource may serve", "1 as it was trained, 0 not at all")),
         ("LLMEmbedding", 16, ("exactly one signal of that id", "It has the length 1")),
         ("LLMMemory", 9, ("the nearest first", "from 1 up, or -1 where that failed")),
     ],

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from support.fake_slots import STATE_BYTES, FakeSlots
 
-from llm.errors import DeviceMemoryError, NumericError
+from llm.errors import DeviceMemoryError, ModelFileError, NumericError
+from llm.generate.adapters import AdapterShelf
 from llm.generate.model import Row
 from llm.generate.pace import Pace
 from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
+from llm.gpu.adapters import Adapter, Gains
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.program import Candidates, draw_on_host
@@ -161,6 +163,9 @@ class FakeModel:
         page_bytes = self.cells[0].nbytes
         self.identity = ModelIdentity("fake", 7, "of its header", page_bytes, state_bytes)
         self.pace = FixedPace(are_turns=takes_turns)
+        self.gains: dict[int, Gains] = {}  # of sequences
+        self.loaded_adapters: dict[int, str] = {}  # paths, by number
+        self.adapters = AdapterShelf(self, "fake")
         self.sequences = CachedSequences(self, self, self.slots)  # type: ignore[arg-type]
 
     @property
@@ -191,6 +196,23 @@ class FakeModel:
         assert not self.sequences.pool.is_shared(page), "another sequence's cells"
         self.cells[page] = np.frombuffer(data, self.cells.dtype)
 
+    def add_adapter(self, path: str, architecture: str) -> Adapter:
+        self._check()
+        if "missing" in path:
+            raise ModelFileError(path, "file", "is missing")
+        number = max(self.loaded_adapters, default=0) + 1
+        self.loaded_adapters[number] = path
+        return Adapter(number, path, {})
+
+    def remove_adapter(self, number: int) -> None:
+        self._check()
+        assert all(number not in dict(gains) for gains in self.gains.values()), "in use"
+        del self.loaded_adapters[number]
+
+    def adapt(self, sequence: int, gains: Gains) -> None:
+        self._check()
+        self.gains[sequence] = gains
+
     def kv(self, sequence: int = 0) -> list[int]:
         """What its latest run could see."""
         found = self.cells[self._tables.get(sequence, [])].reshape(-1)
@@ -212,6 +234,8 @@ class FakeModel:
 
     def forward_rows(self, rows: Sequence[Row]) -> None:
         assert len({row.sequence for row in rows}) == len(rows) <= self.chunk_size
+        gains = {self.gains.get(row.sequence, ()) for row in rows}
+        assert len(gains) == 1, "rows with different adapters in one run"
         self._begin_run()
         self.together.append(len(rows))
         for row in rows:
@@ -313,9 +337,9 @@ class FakeModel:
             scores = np.zeros(VOCABULARY, np.float32)
             scores[next(self._script)] = 30.0
             return scores
-        random = np.random.default_rng(
-            zlib.crc32(np.asarray(self.kv(sequence), np.uint16).tobytes())
-        )
+        seen = np.asarray(self.kv(sequence), np.uint16).tobytes()
+        seen += np.asarray(self.gains.get(sequence, ())).tobytes()
+        random = np.random.default_rng(zlib.crc32(seen))
         scores = random.normal(0.0, 2.0, VOCABULARY).astype(np.float32)
         scores[128:] = -100.0  # ASCII only, and it never ends by itself
         return scores

@@ -7,8 +7,12 @@ import numpy as np
 import xllamacpp
 from support.random_model import VOCABULARY
 
+Adapters = Sequence[tuple[Path, float]]  # LoRA files and their weights
 
-def distributions(path: Path, tokens: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+
+def distributions(
+    path: Path, tokens: Sequence[int], adapters: Adapters = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """Ids and log probabilities, the likeliest first, after each token of a random model's text.
 
     Both are (positions, V). All in float32: flash attention would round keys and queries to
@@ -23,6 +27,9 @@ def distributions(path: Path, tokens: Sequence[int]) -> tuple[np.ndarray, np.nda
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     # Threads that wait for each other spin; one is quickest where others have the cores too.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.lora_adapters = [
+        xllamacpp.CommonAdapterLoraInfo(str(adapter), weight) for adapter, weight in adapters
+    ]
     server = xllamacpp.Server(params)
     ids, log_probabilities = [], []
     for count in range(1, len(tokens) + 1):

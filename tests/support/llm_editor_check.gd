@@ -1,7 +1,7 @@
 extends SceneTree
 ## Runs in the editor: tells, as JSON, what an edited scene and the help see of the LLM classes.
 
-const CLASSES: Array[String] = ["LLM", "LLMSampling", "LLMEmbedding", "LLMMemory"]
+const CLASSES: Array[String] = ["LLM", "LLMSampling", "LLMAdapter", "LLMEmbedding", "LLMMemory"]
 const START_FRAMES: int = 20
 const HELP_FRAMES: int = 40
 
@@ -37,6 +37,9 @@ func _use_in_scene() -> void:
 	_edited = ClassDB.instantiate(&"LLMSampling")
 	_edited.set("top_k", 7)
 	llm.set("sampling", _edited)
+	var adapter: Resource = ClassDB.instantiate(&"LLMAdapter")
+	adapter.set("path", "res://style.gguf")
+	llm.set("adapters", [adapter])
 	root.add_child(llm)
 	llm.call("start_worker")
 	_report["request"] = llm.call("ask", "Hello")
@@ -66,6 +69,6 @@ func _choose_preset() -> void:
 ## Of the page that is shown.
 func _help_text() -> String:
 	for label: RichTextLabel in root.find_children("*", "RichTextLabel", true, false):
-		if label.is_visible_in_tree() and label.get_parsed_text().length() > 2000:
+		if label.is_visible_in_tree() and label.get_parsed_text().length() > 500:
 			return label.get_parsed_text()
 	return ""

@@ -124,6 +124,25 @@ def texts(text: str) -> Texts:
     return Texts(text.split(","))
 
 
+class Adapters(tuple[tuple[str, float], ...]):
+    """Paths and weights; as text they are as an option is given."""
+
+    def __str__(self) -> str:
+        return ",".join(f"{path}:{weight}" for path, weight in self)
+
+
+def adapters(text: str) -> Adapters:
+    """A file, or FILE:WEIGHT, or several with commas between."""
+    found = []
+    for part in text.split(","):
+        path, _, weight = part.rpartition(":")
+        try:
+            found.append((file_path(path), float(weight)))
+        except (ValueError, argparse.ArgumentTypeError):
+            found.append((file_path(part), 1.0))
+    return Adapters(found)
+
+
 _MODEL = Option(
     "--model", "a GGUF file or a Hugging Face folder (default: Gemma 3 270M)", file_path, "FILE"
 )
@@ -160,6 +179,12 @@ COMMANDS = {
                     "which answers with TEXT",
                     model_path,
                     "FILE",
+                ),
+                Option(
+                    "--lora",
+                    "LoRA adapters of the model, and how much each counts (default: 1)",
+                    adapters,
+                    "FILE[:WEIGHT][,FILE…]",
                 ),
                 Option("--no-thinking", "answer at once, where the model would think before"),
                 Option("--max-tokens", "length of the answer at most", number_in(int, 1), "N"),

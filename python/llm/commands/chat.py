@@ -11,7 +11,7 @@ from llm.commands.arguments import parse
 from llm.commands.output import Output, reports_errors
 from llm.commands.terminal_chat import TerminalChat
 from llm.commands.text_file import read_text
-from llm.nodes import LLM
+from llm.nodes import LLM, LLMAdapter
 
 FRAMES_PER_SECOND = 60  # without a limit a headless engine keeps a core busy with empty frames
 
@@ -37,6 +37,7 @@ def main(node: Any, args: list[str]) -> int | None:
     for name in PROPERTIES:
         if getattr(options, name) is not None:
             setattr(llm, name, getattr(options, name))
+    llm.adapters = [_adapter(*each) for each in options.lora or ()]
     llm.allow_thinking = not options.no_thinking
     llm.grammar, llm.json_schema = grammar or "", schema
     node.add_child(llm)
@@ -46,6 +47,12 @@ def main(node: Any, args: list[str]) -> int | None:
     else:
         SingleAnswer(llm, output, as_json=options.json).start(options.prompt, raw=options.raw)
     return None
+
+
+def _adapter(path: str, weight: float) -> LLMAdapter:
+    made = LLMAdapter()
+    made.path, made.weight = path, weight
+    return made
 
 
 class SingleAnswer:

@@ -2,13 +2,16 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from llm.commands.adapter_info import adapter_rows, read_adapter_info
 from llm.commands.arguments import parse
 from llm.commands.model_info import ModelInfo, read_info
 from llm.commands.output import Output, reports_errors
 from llm.errors import printable
+from llm.files.adapter import is_adapter
 from llm.files.opening import open_model
 from llm.files.wording import readable_size
 from llm.gpu.device.memory import available_ram
@@ -48,6 +51,10 @@ def as_table(info: ModelInfo, gpu: DeviceMemory | None, ram: int | None) -> str:
         rows.append(("  per layer", f"{readable_size(info.table_bytes)} of embeddings, {where}"))
     if info.numpy_bytes is not None:
         rows.append(("  on numpy", _fits(info.numpy_bytes, ram, "of RAM are available")))
+    return _table(rows)
+
+
+def _table(rows: Sequence[tuple[str, str | int | None]]) -> str:
     return "\n".join(f"{name:<17}{_shown(value)}" for name, value in rows)
 
 
@@ -92,6 +99,11 @@ def main(node: Any, args: list[str]) -> int:
     del node
     options = parse("info", args)
     with open_model(options.file, options.quantize or "") as file:
+        if is_adapter(file.metadata):
+            adapter = read_adapter_info(options.file)
+            found = json.dumps(asdict(adapter)) if options.json else _table(adapter_rows(adapter))
+            Output().write(f"{found}\n")
+            return 0
         gpu = device_memory()
         own_memory = 0 if gpu is None or gpu.is_cpu else gpu.total
         info = read_info(file, options.context, own_memory)

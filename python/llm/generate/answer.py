@@ -117,6 +117,7 @@ class Answer:
                 f"the prompt has {len(prompt)} tokens and context_length is "
                 f"{self._context_length}; it must leave at least one for the answer"
             )
+        self._sequence.adapt(self._request.options.adapters)
         yield from self._prefill(prompt)
 
         chooser = self._chooser(prompt)

@@ -19,7 +19,7 @@ def save_cache(sequence: CachedSequence, path: str, state: SavedState) -> Steps:
     if not ids:
         return
     pages = -(-len(ids) // PAGE_CELLS)
-    cache = SavedCache(sequence.model.identity, ids, pages, sequence.state_positions())
+    cache = SavedCache(sequence.identity, ids, pages, sequence.state_positions())
     with closing(sequence.snapshot()) as parts:
         yield from writing(path, replace(state, cache=cache), parts)
 
@@ -29,7 +29,7 @@ def load_cache(sequence: CachedSequence, path: str, context_length: int) -> Step
     with open_state(path) as (state, parts):
         if state.cache is None:
             return
-        _check_belongs(path, state.cache, sequence.model.identity)
+        _check_belongs(path, state.cache, sequence.identity)
         if len(state.cache.ids) > context_length:
             raise StateFileError(
                 path,

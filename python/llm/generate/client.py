@@ -27,7 +27,15 @@ from llm.generate.events import (
     Updated,
 )
 from llm.generate.model_client import ModelClient
-from llm.generate.request import AnswerOptions, Asked, LoadCache, LoadSpec, Request, SaveCache
+from llm.generate.request import (
+    AdapterUse,
+    AnswerOptions,
+    Asked,
+    LoadCache,
+    LoadSpec,
+    Request,
+    SaveCache,
+)
 from llm.generate.running import Running
 from llm.generate.saved_state import SavedState, open_state, write_state
 from llm.generate.session import Session
@@ -171,11 +179,14 @@ class Client(ModelClient):
         else:
             self._ready.append(StateSaved())
 
-    def load_state(self, path: str, spec: LoadSpec | None) -> str:
+    def load_state(
+        self, path: str, spec: LoadSpec | None, adapters: tuple[AdapterUse, ...] = ()
+    ) -> str:
         """Takes the conversation from a file, as `replace_history`, and gives its system prompt.
 
         StateLoaded comes, where the file has a cache and there is a `spec` when that is in the
-        model, or is known not to fit it. Raises RequestError, StateFileError: nothing has changed.
+        model, which has `adapters`, or is known not to fit it. Raises RequestError, StateFileError:
+        nothing has changed.
         """
         self._check_stored()
         with open_state(path) as (state, _):
@@ -189,7 +200,7 @@ class Client(ModelClient):
         else:
             if spec != self._connection.spec:
                 self._connection.load(spec)
-            self._store(LoadCache(path), StateLoaded())
+            self._store(LoadCache(path, adapters), StateLoaded())
         return state.system_prompt
 
     def begin_frame(self, number: int) -> None:

@@ -10,6 +10,7 @@ from llm.generate.answer import Wanted
 from llm.generate.model import Model, Row
 from llm.generate.sampling import choose_tokens
 from llm.generate.sequence import CachedSequence, common
+from llm.gpu.adapters import Gains
 from llm.gpu.program import ROWS_APART, until_stop
 
 Found = list[int] | Exception  # tokens, or why there are none
@@ -27,10 +28,21 @@ def decode(wants: Sequence[Wanted], at_work: int) -> list[Found]:
     if len(wants) == 1:
         return [_found_alone(wants[0], 1)]
     size = min(ROWS_APART, model.chunk_size)
-    found: list[Found] = []
-    for start in range(0, len(wants), size):
-        found += _found_together(model, wants[start : start + size])
-    return found
+    found: dict[int, Found] = {}  # by place
+    for places in _alike(wants):
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
+            together = _found_together(model, [wants[place] for place in some])
+            found |= zip(some, together, strict=True)
+    return [found[place] for place in range(len(wants))]
+
+
+def _alike(wants: Sequence[Wanted]) -> list[list[int]]:
+    """The places of those with the same adapters, which can run together."""
+    places: dict[Gains, list[int]] = {}
+    for place, want in enumerate(wants):
+        places.setdefault(want.sequence.adapters.gains, []).append(place)
+    return list(places.values())
 
 
 def _found_together(model: Model, wants: Sequence[Wanted]) -> list[Found]:

@@ -12,6 +12,7 @@ import numpy as np
 from llm.generate.model import Model, require_context
 from llm.generate.request import ECHO
 from llm.generate.saved_state import ModelIdentity
+from llm.gpu.adapters import Adapter, Gains
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
@@ -138,6 +139,17 @@ class EchoExecutor(HostLogits):
 
     def write_page(self, page: int, data: bytes) -> None:
         self._cells[page] = np.frombuffer(data, np.int32)
+
+    def add_adapter(self, path: str, architecture: str) -> Adapter:
+        """None is looked at: there is nothing that it could change."""
+        del architecture
+        return Adapter(0, path, {})
+
+    def remove_adapter(self, number: int) -> None:
+        pass
+
+    def adapt(self, sequence: int, gains: Gains) -> None:
+        pass
 
     def run(self, batch: Batch) -> None:
         self._tokens = batch.tokens

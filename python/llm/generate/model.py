@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from llm.errors import RequestError
 from llm.files.opening import open_model
+from llm.generate.adapters import AdapterShelf
 from llm.generate.pace import Pace
 from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence import CachedSequences
@@ -68,6 +69,7 @@ class Model:
         self._executor = executor
         self._outputs = 0
         self._rows = 0
+        self.adapters = AdapterShelf(executor, architecture)
         self.sequences = CachedSequences(self, executor, executor.slots)
         self.pace = Pace()
 

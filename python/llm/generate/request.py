@@ -121,6 +121,20 @@ class LoadSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterUse:
+    """A LoRA adapter, and how much it counts: 1 as it was trained, 0 not at all."""
+
+    path: str  # in the file system's own terms
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise RequestError("an adapter's path is empty; it must name a GGUF file")
+        if not math.isfinite(self.weight):
+            raise RequestError(f"the weight of {self.path} is {self.weight}; it must be a number")
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerOptions:
     """How long an answer may be, how it is drawn, and what ends it."""
 
@@ -135,6 +149,7 @@ class AnswerOptions:
     max_tool_rounds: int = 8  # how often it may, in one request
     format: "AnswerFormat | None" = None  # that the answer must keep to
     n_probs: int = 0  # likeliest tokens to tell of at each place, with their probabilities
+    adapters: tuple[AdapterUse, ...] = ()
 
     def __post_init__(self) -> None:
         if self.tools and self.format is not None:
@@ -191,6 +206,7 @@ class LoadCache:
     """What a file holds of a conversation that was computed is to be there again."""
 
     path: str
+    adapters: tuple[AdapterUse, ...] = ()  # that the next answer will have
 
 
 @dataclass(frozen=True, slots=True)

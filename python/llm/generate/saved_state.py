@@ -48,6 +48,7 @@ class ModelIdentity:
     digest: str  # of the file but the weights
     page_bytes: int  # of its cache
     state_bytes: int = 0  # of its recurrent state
+    adapters: str = ""  # that it had, and their weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,9 @@ def _cache_of(path: str, cache: Mapping[str, object]) -> SavedCache:
         for key in ("file_bytes", "page_bytes")
     )
     state_bytes = _checked(path, "cache.model.state_bytes", model.get("state_bytes", 0), int)
+    adapters = _checked(path, "cache.model.adapters", model.get("adapters", ""), str)
     return SavedCache(
-        ModelIdentity(name, file_bytes, digest, page_bytes, state_bytes),
+        ModelIdentity(name, file_bytes, digest, page_bytes, state_bytes, adapters),
         _numbers_of(path, "cache.ids", cache.get("ids")),
         _checked(path, "cache.pages", cache.get("pages"), int),
         _numbers_of(path, "cache.states", cache.get("states", [])),

@@ -33,6 +33,7 @@ class Seat:
 
     def load_cache(self, job: LoadCache) -> Steps:
         """Steps after which its sequence is what a file holds. Raises LLMError."""
+        self._sequence.adapt(job.adapters)
         yield from load_cache(self._sequence, job.path, self.context_length)
 
     def embed(self, request: EmbeddingRequest, emit: Callable[[Event], None]) -> Steps:

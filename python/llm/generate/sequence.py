@@ -1,10 +1,14 @@
 """A conversation's place in the key/value cache of a model that may have others there."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llm.errors import DeviceMemoryError, RequestError
+from llm.generate.adapters import SequenceAdapters
 from llm.generate.pages import Cache, PagePool
+from llm.generate.request import AdapterUse
+from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence_state import STRIDE, TAIL, SequenceState
 from llm.generate.state_pool import StatePool
 from llm.gpu.operations import PAGE_CELLS
@@ -29,6 +33,7 @@ class CachedSequence:
         self.number = number  # of the model's sequences
         self.is_busy = False  # an answer counts on what is there
         self.ids: list[int] = []
+        self.adapters = SequenceAdapters(model.adapters, number)
         self._others = others
         self._pages: list[int] = []
         self._state: SequenceState | None = None  # where the model has some
@@ -42,9 +47,23 @@ class CachedSequence:
         self._truncate(0)
 
     def close(self) -> None:
-        """Gives its pages and its number back."""
+        """Gives its pages, its adapters and its number back."""
+        self.adapt(())
         self.clear()
         self._others.close(self)
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Of a model whose cache could be taken in the place of what is known."""
+        return replace(self.model.identity, adapters=self.adapters.identity)
+
+    def adapt(self, uses: Sequence[AdapterUse]) -> None:
+        """Runs with these adapters from now on, and knows nothing that was computed with others.
+
+        Raises LLMError, and then all is as it was.
+        """
+        if self.adapters.use(uses):
+            self.clear()
 
     def keep(self, count: int) -> None:
         """The first so many tokens only."""
@@ -59,7 +78,8 @@ class CachedSequence:
         """
         self._others.note_use(self)
         beginning = prompt[:-1]
-        other = max(self._others, key=lambda each: each._known(beginning))
+        alike = (each for each in self._others if each.adapters.gains == self.adapters.gains)
+        other = max(alike, key=lambda each: each._known(beginning))
         shared = other._known(beginning)
         if shared > self._known(beginning) and self._adopt(other, shared):
             return shared

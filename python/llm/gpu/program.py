@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from llm.gpu.operations import PAGE_CELLS, Weight
 from llm.gpu.profile import RunProfile
 from llm.gpu.sampler import Draw, Sampler
 from llm.gpu.tape import Tape
+
+if TYPE_CHECKING:
+    from llm.gpu.adapters import Adapter, Gains
 
 ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
 LANE_BUCKETS = (1, 2, 4, *ROW_BUCKETS[1:])  # where a product has lanes: see device/lanes.py
@@ -150,6 +153,19 @@ class Executor(Protocol):
 
     def write_page(self, page: int, data: bytes) -> None:
         """What read_page() gave, also of another process, is there from now on."""
+
+    def add_adapter(self, path: str, architecture: str) -> "Adapter":
+        """Loads a LoRA adapter, which must be one of a model of that architecture.
+
+        Raises ModelFileError where it does not fit the model, DeviceMemoryError.
+        """
+
+    def remove_adapter(self, number: int) -> None:
+        """Frees one that no sequence has."""
+
+    def adapt(self, sequence: int, gains: "Gains") -> None:
+        """Says which adapters runs of a sequence have from now on, and with what weights; all rows
+        of a run have the same. DeviceMemoryError."""
 
     def run(self, batch: Batch) -> None:
         """Runs the forward pass; keys, values, and logits or hidden rows stay on the device."""

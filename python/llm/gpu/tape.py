@@ -322,13 +322,14 @@ class Tape:
         weight: Weight | None = None,
         factor: float = 1.0,
         scale: float = 1.0,
+        count: Count = Count.ROWS,
     ) -> None:
         _same("combine output width", x.width, y.width)
         if other is not None:
             _same("combine width", x.width, other.width)
         if weight is not None:
             _same("combine weight", x.width, weight.columns)
-        self.operations.append(Combine(x, other, weight, y, factor, scale))
+        self.operations.append(Combine(x, other, weight, y, factor, scale, count))
 
     def rescale(self, x: Tensor, like: Tensor, y: Tensor) -> None:
         _same("rescale width", x.width, like.width)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llm.errors import UnsupportedModelError
+from llm.errors import ModelFileError, UnsupportedModelError
+from llm.files.adapter import is_adapter
 from llm.files.model_file import ModelFile
 from llm.gpu.program import Program
 from llm.models import (
@@ -96,6 +97,9 @@ ARCHITECTURES = {**DECODERS, **ENCODERS}
 
 def make_program(file: ModelFile, limits: Limits) -> Program:
     """The program of a model file. Raises UnsupportedModelError, ModelFileError."""
+    if is_adapter(file.metadata):
+        problem = "is 'adapter': it changes a model, which is to be loaded; add it to the adapters"
+        raise ModelFileError(file.path, "general.type", problem)
     name = file.metadata.str("general.architecture")
     build = ARCHITECTURES.get(name)
     if build is None:

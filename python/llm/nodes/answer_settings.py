@@ -4,12 +4,22 @@ import json
 from typing import Any
 
 import godot
-from godot import MULTILINE_TEXT, RANGE, PackedStringArray, export
+from godot import (
+    MULTILINE_TEXT,
+    PROPERTY_HINT_TYPE_STRING,
+    RANGE,
+    PackedStringArray,
+    ProjectSettings,
+    export,
+)
 from llm.errors import RequestError
-from llm.generate.request import SamplingParams
+from llm.generate.request import AdapterUse, SamplingParams
+from llm.nodes.adapter import LLMAdapter
 from llm.nodes.sampling import LLMSampling
 from llm.text.answer_format import GBNF, REGEX, AnswerFormat
 from llm.text.json_values import held
+
+OBJECT, RESOURCE = 24, 17  # TYPE_OBJECT, PROPERTY_HINT_RESOURCE_TYPE
 
 
 class AnswerSettings:
@@ -19,6 +29,15 @@ class AnswerSettings:
         hint=RANGE,
         hint_string="0,8192,1,or_greater",
         doc="The most tokens of one answer; 0 is as many as the context holds.",
+    )
+    adapters = export(
+        list[LLMAdapter],
+        hint=PROPERTY_HINT_TYPE_STRING,
+        hint_string=f"{OBJECT}/{RESOURCE}:LLMAdapter",
+        doc="LoRA adapters of this node's answers, each an [LLMAdapter]; their changes add up. "
+        "Nodes of one file share its model whatever adapters each has. Another array counts from "
+        "the next request on; one that was read is a copy, so assign it after a change. With "
+        "adapters a model is slower: it runs an operation at a time.",
     )
     sampling = export(
         LLMSampling,
@@ -131,6 +150,19 @@ class AnswerSettings:
         except (ValueError, RecursionError) as problem:
             godot.log_error(f"LLM.parse_json: {problem}")
             return None
+
+    def _adapter_uses(self) -> tuple[AdapterUse, ...]:
+        """Places that are still empty in the inspector count for nothing. RequestError."""
+        uses = []
+        for place, adapter in enumerate(self.adapters):
+            if adapter is None:
+                continue
+            if not isinstance(adapter, LLMAdapter):
+                found = type(adapter).__name__
+                raise RequestError(f"adapters[{place}] is a {found}; it must be an LLMAdapter")
+            path = adapter.path and ProjectSettings.globalize_path(adapter.path)
+            uses.append(AdapterUse(path, adapter.weight))
+        return tuple(uses)
 
     def _sampling_params(self) -> SamplingParams:
         if self.sampling is None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llm.generate.client import Client
-    from llm.generate.request import LoadSpec
+    from llm.generate.request import AdapterUse, LoadSpec
 
 
 class Conversing:
@@ -15,6 +15,8 @@ class Conversing:
         def is_inside_tree(self) -> bool: ...
 
         def _conversing(self) -> Client: ...
+
+        def _adapter_uses(self) -> tuple[AdapterUse, ...]: ...
 
         def _load_spec(self) -> LoadSpec: ...
 

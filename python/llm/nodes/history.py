@@ -79,7 +79,7 @@ class History(Conversing):
         try:
             file = ProjectSettings.globalize_path(path)
             spec = self._load_spec() if self.model_path and self.is_inside_tree() else None
-            self.system_prompt = self._conversing().load_state(file, spec)
+            self.system_prompt = self._conversing().load_state(file, spec, self._adapter_uses())
         except LLMError as problem:
             return self._refuse("state_loaded", problem)
         return True

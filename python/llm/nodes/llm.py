@@ -252,4 +252,5 @@ class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, Node
             self.max_tool_rounds,
             self._format(),
             self.n_probs,
+            self._adapter_uses(),
         )

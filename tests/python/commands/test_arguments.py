@@ -35,6 +35,7 @@ from llm.files.quantized import TARGETS
         pytest.param("bench", ["--positions", "128,8192"], id="several positions"),
         pytest.param("perplexity", ["--file", "a b.txt", "--save-logits", "x.npy"], id="files"),
         pytest.param("info", ["model.gguf", "--json", "--context", "99"], id="a positional"),
+        pytest.param("chat", ["--lora", "/a b.gguf:0.5,/c:d.gguf,/e.gguf:-2"], id="adapters"),
         pytest.param("models", ["--json"], id="models"),
         pytest.param("bench", ["--quantize", "q4_k"], id="quantised"),
     ],
@@ -137,3 +138,8 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
 def test_what_weights_may_become_is_said_twice() -> None:
     """This table imports too little to ask where it is done."""
     assert QUANTIZED == TARGETS
+
+
+def test_an_adapter_counts_as_trained_where_nothing_is_said() -> None:
+    options = parse("chat", ["--lora=/a.gguf:0.25,/b.gguf,/c:d.gguf"])
+    assert options.lora == (("/a.gguf", 0.25), ("/b.gguf", 1.0), ("/c:d.gguf", 1.0))

@@ -14,6 +14,7 @@ from support.gguf_builder import GgufBuilder
 from support.loading import finish
 from support.random_model import write_random_model
 from support.sample_gguf import gemma_shaped, rich
+from support.tiny_adapter import RANK, write_tiny_adapter
 from support.tiny_folders import in_type, llama_folder
 from support.tiny_llama import MIXED, write_tiny_llama
 
@@ -247,6 +248,38 @@ def test_a_folder_as_it_would_be_quantised(
     assert list(whole["formats"]) == ["f32"]
     assert list(smaller["formats"]) == ["q8_0", "f32"]
     assert smaller["tensor_bytes"] < 0.28 * whole["tensor_bytes"]
+
+
+def test_an_adapter(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = write_tiny_llama(tmp_path / "tiny.gguf")
+    path = str(write_tiny_adapter(tmp_path / "lora.gguf", model, metadata={"general.name": "Poet"}))
+    found = facts_of(path, capfd)
+    sizes = (512 + 320, 128 + 320, 320 + 512, 800 + 320, 320 + 800)  # M + K
+    assert found == {
+        "file": path,
+        "kind": "GGUF version 3",
+        "file_bytes": os.path.getsize(path),
+        "name": "Poet",
+        "architecture": "llama",
+        "adapter": "lora",
+        "alpha": 12.0,
+        "rank": RANK,
+        "matrices": 15,
+        "tensors": 30,
+        "parameters": 3 * RANK * sum(sizes),
+    }
+    assert main(None, [path]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[1].startswith("kind             LoRA adapter, GGUF version 3, ")
+    assert "tensors          30, of 15 matrices" in lines
+
+
+def test_an_adapter_that_does_not_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = write_tiny_llama(tmp_path / "tiny.gguf")
+    path = write_tiny_adapter(tmp_path / "x.gguf", model, metadata={"adapter.type": "ia3"})
+    assert main(None, [str(path)]) == 1
+    error = f"llm: {path}: adapter.type is 'ia3'; this build runs lora\n"
+    assert capfd.readouterr() == ("", error)
 
 
 def test_an_architecture_that_does_not_run(

@@ -9,8 +9,9 @@ weight buffers, GPU to GPU. One thread alone would be bound by its two copies in
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -35,7 +36,7 @@ SLICE_BYTES = 8 << 20  # of engine memory, a thread; on an H200 half of it takes
 SUBMIT_BYTES = 32 << 20  # copied GPU to GPU in one submit; so much more memory is in use meanwhile
 SMALLEST = 1 << 16  # bytes of a buffer that carries a slice
 WORD = 4
-F32 = FORMATS[0]
+F32, F16 = FORMATS[0], FORMATS[1]
 
 
 def upload_weights(
@@ -54,10 +55,29 @@ def upload_weights(
     total = sum(weight.size for weight in weights)
     total += sum(grid.nbytes for weight in weights for grid in grids(weight.format.name))
     total += sum(values.size * WORD for values in program.constants.values())
+    with closing(_upload(device, shards, _slices(layout, program, file))) as slices:
+        for done in slices:
+            yield done / total
+
+
+def upload_arrays(
+    device: RenderingDevice, shards: Sequence[Any], layout: Layout, arrays: Mapping[str, Any]
+) -> None:
+    """Fills buffers with arrays of float32 or float16, by the names of their weights.
+
+    Raises DeviceMemoryError as upload_weights().
+    """
+    slices = (_whole(layout.placements[name], values) for name, values in arrays.items())
+    deque(_upload(device, shards, slices), maxlen=0)
+
+
+def _upload(
+    device: RenderingDevice, shards: Sequence[Any], slices: Iterator["_Slice"]
+) -> Generator[int, None, None]:
+    """Yields the bytes done after each slice."""
     done = pending = 0
     packer = _Packer(device)
     coming: deque[tuple[_Slice, Future[Any]]] = deque()
-    slices = _slices(layout, program, file)
     with ThreadPoolExecutor(THREADS, "llm-upload") as pool:
         try:
             while True:
@@ -77,7 +97,7 @@ def upload_weights(
                 if pending >= SUBMIT_BYTES:
                     device.finish()
                     pending = 0
-                yield done / total
+                yield done
         finally:
             for _, packed in coming:
                 if not packed.cancel() and packed.exception() is None:
@@ -149,13 +169,19 @@ class _Packer:
 
 def _slices(layout: Layout, program: Program, file: ModelFile) -> Iterator[_Slice]:
     for name, values in program.constants.items():
-        yield _Slice(layout.placements[name], F32, 0, values.size, partial(_bytes_of, values))
+        yield _whole(layout.placements[name], values)
     for weight in (*program.weights, *program.far_tables):
         placement = layout.placements[weight.name]
         yield from _cut(placement, weight, file)
         for grid in grids(weight.format.name):
             own = replace(placement, planes=placement.planes[-1:])
-            yield _Slice(own, F32, 0, grid.size, partial(_bytes_of, grid))
+            yield _whole(own, grid)
+
+
+def _whole(placement: Placement, values: NDArray[Any]) -> _Slice:
+    """All of an array: words, or float16."""
+    format = F16 if values.itemsize == 2 else F32
+    return _Slice(placement, format, 0, values.size, partial(_bytes_of, values))
 
 
 def _cut(placement: Placement, weight: Weight, file: ModelFile) -> Iterator[_Slice]:

@@ -14,6 +14,7 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.files.model_file import ModelFile
 from llm.gpu import state
+from llm.gpu.adapters import Recorded
 from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.lanes import has_lanes
 from llm.gpu.device.matrices import usable_tiles
@@ -21,6 +22,7 @@ from llm.gpu.device.memory import require_ram
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import F32, upload_weights
+from llm.gpu.dispatch.adapter_memory import AdapterMemory
 from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
@@ -32,7 +34,6 @@ from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.dispatch.pace import find_rows
 from llm.gpu.dispatch.requirements import check_weights
 from llm.gpu.dispatch.search import TokenSearch, drawn_tokens, one_row
-from llm.gpu.dispatch.sequence_memory import SequenceMemory
 from llm.gpu.dispatch.state_words import Words, fill_state
 from llm.gpu.dispatch.table_rows import TableRows
 from llm.gpu.host_tables import fit_device, host_tables
@@ -62,7 +63,7 @@ FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
 
-class DispatchExecutor(SequenceMemory):
+class DispatchExecutor(AdapterMemory):
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "dispatch"
@@ -73,8 +74,6 @@ class DispatchExecutor(SequenceMemory):
         """Allocates every buffer. Raises DeviceMemoryError, with nothing left allocated."""
         super().__init__(program, device)
         constants = [Weight(name, F32, *value.shape) for name, value in program.constants.items()]
-        self._program = program
-        self._device = device
         self.device = device.name
         self.rows_a_run = program.max_rows
         self._layout: Layout = place([*constants, *program.weights], far=program.far_tables)
@@ -122,8 +121,7 @@ class DispatchExecutor(SequenceMemory):
         self._lowering = self._make_lowering()
         self._sets: dict[tuple[int, bool], Any] = {}  # by weight buffer, and whether with slots
         self._shared_shader: Any = None
-        self._tables: dict[tuple[str, int, int], Any] = {}
-        self._tapes: dict[tuple[int, int], Tape] = {}
+        self._tables: dict[tuple[Any, ...], Any] = {}
         self._logits: Tensor | None = None  # of the latest run
         self._hidden: Tensor | None = None  # of the latest run that kept no logits
         self._state_bytes = device.staging(state.ADJUSTED * WORD)
@@ -162,11 +160,11 @@ class DispatchExecutor(SequenceMemory):
         return self._fixed_bytes + self._memory_bytes
 
     def run(self, batch: Batch) -> None:
-        rows, outputs = self._recorded_for(batch)
+        recorded = self._recorded_for(batch)
         self._write_state(batch)
-        tape = self._tape(rows, outputs)
+        tape = self._tape(*recorded)
         self._logits, self._hidden = tape.logits, tape.hidden
-        key = (APART if batch.are_apart else FORWARD, rows, outputs)
+        key = (APART if batch.are_apart else FORWARD, *recorded)
         table = self._tables.get(key)
         if table is None:
             table = self._tables[key] = self._device.table(DispatchExecutor._forward(self, batch))
@@ -338,18 +336,16 @@ class DispatchExecutor(SequenceMemory):
         self._tables = {}
         self._sets = {key: kept for key, kept in self._sets.items() if key[1] != has_slots}
 
-    def _recorded_for(self, batch: Batch) -> tuple[int, int]:
-        """Rows and outputs of the tape that runs a batch."""
+    def _recorded_for(self, batch: Batch) -> Recorded:
+        """The tape that runs a batch."""
         rows = bucket(len(batch.tokens), self._program.max_rows, self._buckets)
         outputs = len(batch.outputs)
         most = self._program.max_outputs
-        return rows, bucket(outputs, most, self._buckets) if outputs else 0
+        outputs = bucket(outputs, most, self._buckets) if outputs else 0
+        return rows, outputs, self._adapters.numbers_of(batch)
 
-    def _tape(self, rows: int, outputs: int) -> Tape:
-        tape = self._tapes.get((rows, outputs))
-        if tape is None:
-            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
-        return tape
+    def _tape(self, rows: int, outputs: int, adapters: tuple[int, ...] = ()) -> Tape:
+        return self._adapters.tape(rows, outputs, adapters)
 
     def _table(self, key: tuple[str, int, int], make: Callable[[], Iterable[Dispatch]]) -> Any:
         table = self._tables.get(key)
@@ -377,6 +373,7 @@ class DispatchExecutor(SequenceMemory):
         tables = [self._paged.table(sequence) for sequence in batch.sequences]
         fill_state(self._state_words, batch, tables or self._paged.table(0), sampler, stops)
         self._device.write(self._state, 0, self._state_bytes, state.ADJUSTED * WORD)
+        self._put_gains(batch)
         self._table_rows.put(self._tape(*self._recorded_for(batch)), batch.tokens)
 
     def _play(self, dispatches: Iterable[Dispatch]) -> None:

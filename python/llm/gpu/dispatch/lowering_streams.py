@@ -46,6 +46,7 @@ def _combine(op: Combine, layout: Layout) -> Dispatch:
         width=op.x.width,
         factor=op.factor,
         scale=op.scale,
+        count_at=int(op.count),
     )
     shard = 0 if placement is None else placement.shard
     groups = thread_groups("combine", op.x.width, op.x.rows)

@@ -104,19 +104,24 @@ class FusedExecutor(RunsExecutor):
         if found is not None:
             self._play_pass(batch, found)
             return
-        if not self._groups or not len(batch.tokens) == len(batch.outputs) == 1:
+        if not self._runs_as_steps(batch):
             super().run(batch)
             return
         self._logits = self._tape(1, 1).logits
         self._write_state(batch)
         self._play_steps(self._is_far(batch.positions[0]))
 
+    def _runs_as_steps(self, batch: Batch) -> bool:
+        """Whether it is a token, without adapters."""
+        is_one = len(batch.tokens) == len(batch.outputs) == 1
+        return self._groups > 0 and is_one and not self._adapters.gains_of(batch)
+
     def profile(self, batch: Batch) -> RunProfile:
         self._catch_up()
         found = self._pass_of(batch)
         if found is not None:
             return self._profile_pass(batch, found)
-        if not self._groups or len(batch.tokens) != 1:
+        if not self._runs_as_steps(batch):
             return super().profile(batch)
         self.run(batch)
         self._device.finish()
@@ -299,11 +304,10 @@ class FusedExecutor(RunsExecutor):
         super().close()
 
     def _pass_of(self, batch: Batch) -> ColumnPass | None:
-        rows = self._recorded_for(batch)[0]
-        is_fit = self._groups > 0 and len(batch.tokens) > 1 and bool(batch.outputs)
-        if self._passes is None or not is_fit or rows not in COLUMNS:
-            return None
-        if max(batch.positions) >= MOST_CELLS:
+        rows, outputs, adapters = self._recorded_for(batch)
+        is_fit = rows in COLUMNS and len(batch.tokens) > 1 and outputs > 0 and not adapters
+        is_near = max(batch.positions) < MOST_CELLS
+        if self._passes is None or not self._groups or not is_fit or not is_near:
             return None
         return self._passes.find(rows, self._locate, self._bind, self._reside)
 
@@ -312,7 +316,7 @@ class FusedExecutor(RunsExecutor):
         return 0
 
     def _play_pass(self, batch: Batch, found: ColumnPass) -> None:
-        rows, outputs = self._recorded_for(batch)
+        rows, outputs, _ = self._recorded_for(batch)
         tape = self._tape(rows, outputs)
         self._logits = tape.logits
         self._write_state(batch)

@@ -46,7 +46,7 @@ class PersistentExecutor(FusedExecutor):
     def run(self, batch: Batch) -> None:
         self._catch_up()
         self._batch = batch
-        self._has_pick = self._is_resident and len(batch.tokens) == len(batch.outputs) == 1
+        self._has_pick = self._is_resident and self._runs_as_steps(batch)
         self._is_settled = not self._has_pick
         if self._has_pick:
             self._logits = self._tape(1, 1).logits
@@ -106,7 +106,8 @@ class PersistentExecutor(FusedExecutor):
         self._catch_up()
         found: list[int] = []
         self._logits = self._tape(1, 1).logits
-        while self._is_resident and sampler.fits_device and len(found) < count:
+        is_plain = not self._adapters.gains_of(Batch([token], [position], [0], [sequence]))
+        while self._is_resident and is_plain and sampler.fits_device and len(found) < count:
             most = 1 if self._table_rows else self.ahead  # the host has to see each token
             n_tokens = min(most, count - len(found))
             last = found[-1] if found else token

@@ -23,7 +23,9 @@ class RunsExecutor(DispatchExecutor):
     """See `Executor`."""
 
     def decode_rows(self, batch: Batch, draws: Sequence[Draw], count: int) -> list[list[int]]:
-        if self._device.is_cpu or self._table_rows:  # no gain; the host has to see the tokens
+        has_adapters = bool(self._adapters.gains_of(batch))
+        # no gain; the host has to see the tokens; operations only
+        if self._device.is_cpu or self._table_rows or has_adapters:
             return decode_rows_by_runs(self, batch, draws, count)
         started = time.perf_counter()
         words = self._play_runs(batch, draws, count)
@@ -33,7 +35,7 @@ class RunsExecutor(DispatchExecutor):
 
     def _play_runs(self, batch: Batch, draws: Sequence[Draw], count: int) -> Words:
         """The state's words up to the tokens that were drawn."""
-        rows, outputs = self._recorded_for(batch)
+        rows, outputs, _ = self._recorded_for(batch)
         k = most_candidates(draws)
         self._write_state(batch)
         self._search.put_draws(draws)

@@ -19,6 +19,7 @@ STREAM_KERNELS = {
             "width": "I",
             "factor": "f",
             "scale": "f",
+            "count_at": "I",
         },
     ),
     "rescale": Kernel(

@@ -1,24 +1,25 @@
 """Operations on several residual streams side by side, and element by element.
 
-Letters: T rows of this run, C width of a stream, S streams, J streams that are mixed in. Tensors
-may be columns of a wider one.
+Letters: T rows of this run, O output rows, C width of a stream, S streams, J streams that are mixed
+in. Tensors may be columns of a wider one.
 """
 
 from dataclasses import dataclass
 
-from llm.gpu.operations.operands import Region, Tensor, Weight
+from llm.gpu.operations.operands import Count, Region, Tensor, Weight
 
 
 @dataclass(frozen=True, slots=True)
 class Combine:
     """y = scale * (x + factor * other) * weight; no other, no weight where they are None."""
 
-    x: Tensor  # (T, C)
-    other: Tensor | None  # (T, C)
+    x: Tensor  # (T or O, C)
+    other: Tensor | None  # (T or O, C)
     weight: Weight | None  # (1, C)
-    y: Tensor  # (T, C)
+    y: Tensor  # (T or O, C)
     factor: float
     scale: float
+    count: Count
 
     @property
     def reads(self) -> tuple[Region, ...]:

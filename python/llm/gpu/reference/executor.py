@@ -12,6 +12,7 @@ from gguf import GGMLQuantizationType, quants
 
 from llm.files.model_file import ModelFile
 from llm.files.repack import check_packable
+from llm.gpu.adapters import Adapter, Adapters, Gains
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.host_tables import HostTable, host_tables
@@ -44,7 +45,7 @@ class ReferenceExecutor(HostLogits):
     ) -> None:
         self._program = program
         self._run = Workspace(weights, tables, program.page_words, program.state_words)
-        self._tapes: dict[tuple[int, int], Tape] = {}
+        self._adapters = Adapters(program)
         self.grow(-(-program.context // PAGE_CELLS))
         self.place(0, range(self.pages))
         self._logits: Floats = np.zeros((0, program.vocabulary), np.float32)
@@ -104,8 +105,25 @@ class ReferenceExecutor(HostLogits):
     def slots(self) -> HostSlots | None:
         return self._run.slots if self._program.state_words else None
 
+    def add_adapter(self, path: str, architecture: str) -> Adapter:
+        adapter, arrays = self._adapters.add(path, architecture)
+        weights = {name: values.astype(np.float32, copy=False) for name, values in arrays.items()}
+        weights |= {gain.name: np.zeros((1, gain.columns), np.float32) for gain in adapter.gains}
+        self._run.weights.update(weights)
+        return adapter
+
+    def remove_adapter(self, number: int) -> None:
+        for weight in self._adapters.remove(number).weights:
+            del self._run.weights[weight.name]
+
+    def adapt(self, sequence: int, gains: Gains) -> None:
+        self._adapters.adapt(sequence, gains)
+
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)
+        for number, weight in self._adapters.gains_of(batch):
+            for gain in self._adapters.loaded[number].gains:
+                self._run.weights[gain.name][:] = weight
         self._run.reserve(tape.work_floats)
         self._run.batch = batch
         # NaN weights must reach the logits, where they are reported, without a warning a layer
@@ -137,15 +155,11 @@ class ReferenceExecutor(HostLogits):
 
     def close(self) -> None:
         self._run.clear()
-        self._tapes.clear()
 
     def _tape(self, batch: Batch) -> Tape:
         rows = bucket(len(batch.tokens), self._program.max_rows)
         outputs = len(batch.outputs)
-        tape = self._tapes.get((rows, outputs))
-        if tape is None:
-            tape = self._tapes[rows, outputs] = self._program.record(rows, outputs)
-        return tape
+        return self._adapters.tape(rows, outputs, self._adapters.numbers_of(batch))
 
 
 def _row_chunks(weight: Weight) -> Generator[tuple[int, int], None, None]:

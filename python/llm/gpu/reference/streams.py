@@ -11,12 +11,13 @@ from llm.gpu.reference.workspace import Workspace
 
 
 def combine(run: Workspace, op: Combine) -> None:
-    found = run.view(op.x)
+    rows = run.rows(op.count)
+    found = run.view(op.x, rows)
     if op.other is not None:
-        found = found + np.float32(op.factor) * run.view(op.other)
+        found = found + np.float32(op.factor) * run.view(op.other, rows)
     if op.weight is not None:
         found = found * run.weights[op.weight.name][0]
-    run.view(op.y)[:] = np.float32(op.scale) * found
+    run.view(op.y, rows)[:] = np.float32(op.scale) * found
 
 
 def rescale(run: Workspace, op: Rescale) -> None:
