@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.divergence import divergence
+from support.exact_cells import keep_cells_exact
 from support.llama_cpp import distributions
 from support.loading import finish
 from support.logits import logits_of
@@ -24,7 +25,10 @@ CELLS = [(name, column) for name, model in DECODERS.items() for column in model.
 
 
 @pytest.mark.parametrize(("name", "column"), CELLS)
-def test_every_position(tmp_path: Path, name: str, column: str) -> None:
+def test_every_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, column: str
+) -> None:
+    keep_cells_exact(monkeypatch)
     model = DECODERS[name]
     path = model.write_as(column, tmp_path / "tiny.gguf")
     loaded = finish(load_model(str(path), executor="reference", max_outputs=13, chunk_rows=13))
