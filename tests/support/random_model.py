@@ -20,7 +20,7 @@ RANDOM_SCALES = {  # of each block: d, and a minimum where there is one; for wei
     Type.Q5_0: (0.01,),
     Type.Q5_1: (0.005, -0.08),
     Type.Q8_0: (0.001,),
-    Type.Q2_K: (0.006, 0.006),
+    Type.Q2_K: (0.004, 0.006),
     Type.Q3_K: (0.0008,),
     Type.Q4_K: (0.0002, 0.0015),
     Type.Q5_K: (0.0001, 0.0015),

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from gguf import GGML_QUANT_SIZES
 from gguf import GGMLQuantizationType as Type
 
 from llm.files.repack import PLANES

@@ -44,6 +44,15 @@ SIZED = (  # keys that state such a size
 )
 
 
+# What is compared as steps: see step_cells().
+WITH_STEPS = (
+    *("ernie4_5", "exaone", "gemma", "gemma2", "gemma3", "gemma4", "glm4", "granite", "internlm2"),
+    *("llama", "mistral3", "mixtral", "phi3", "qwen2", "qwen3", "qwen3moe", "smollm3"),
+)
+ALL_AS_STEPS = ("llama", "qwen3moe")
+MOSTLY = ("f16", "q8_0", "Q4_K_M")
+
+
 @dataclass(frozen=True)
 class Chosen:
     """A case of an architecture, with further arguments of what writes it."""
@@ -61,10 +70,7 @@ CHOSEN: dict[str, tuple[Chosen, ...]] = {  # where it is not the first case, or 
         Chosen("per-layer embeddings, shared keys and values", {**GEMMA_4, 288: 2304}),
         Chosen("values made of keys, no per-layer embeddings", {**GEMMA_4, 288: 512}),
     ),
-    "granite": (Chosen("scales"),),
-    "granitemoe": (
-        Chosen("an expert that all use", {**DECODER, 128: 512, 64: 256, 6: 2}),
-    ),
+    "granitemoe": (Chosen("an expert that all use", {**DECODER, 128: 512, 64: 256, 6: 2}),),
     "lfm2": (Chosen(sizes=LFM),),
     "mistral3": (Chosen("queries that grow"),),
     "phi3": (Chosen("a long context"),),
@@ -142,6 +148,24 @@ def _models() -> dict[str, TableModel]:
 
 
 DECODERS = _models()
-ENCODING = {
-    name: TableModel(name.partition(",")[0], write, ENCODER) for name, write in ENCODERS.items()
+ENCODING = {  # the plain ones
+    name: TableModel(name, write, ENCODER) for name, write in ENCODERS.items() if "," not in name
 }
+
+
+def cells(models: Mapping[str, TableModel]) -> list[tuple[str, str]]:
+    """Names of models, each with the names of its columns."""
+    return [(name, column) for name, model in models.items() for column in model.columns]
+
+
+def step_cells() -> list[tuple[str, str]]:
+    """Of those that run as steps: all formats of two models, of the others what files mostly are.
+
+    A kernel of steps is made for each model and format, and takes some seconds.
+    """
+    return [
+        (name, column)
+        for name, column in cells(DECODERS)
+        if DECODERS[name].architecture in WITH_STEPS
+        and (DECODERS[name].architecture in ALL_AS_STEPS or column in MOSTLY)
+    ]
