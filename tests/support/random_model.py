@@ -14,17 +14,17 @@ VOCABULARY = 300
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-RANDOM_SCALES = {  # of each block: d, and a minimum where there is one
+RANDOM_SCALES = {  # of each block: d, and a minimum where there is one; for weights of some 0.06
     Type.Q4_0: (0.01,),
     Type.Q4_1: (0.01, -0.08),
     Type.Q5_0: (0.01,),
     Type.Q5_1: (0.005, -0.08),
     Type.Q8_0: (0.001,),
-    Type.Q2_K: (0.006, 0.006),
+    Type.Q2_K: (0.004, 0.006),
     Type.Q3_K: (0.0008,),
-    Type.Q4_K: (0.002, 0.002),
+    Type.Q4_K: (0.0002, 0.0015),
     Type.Q5_K: (0.0001, 0.0015),
-    Type.Q6_K: (0.0005,),
+    Type.Q6_K: (0.00005,),
     Type.IQ4_NL: (0.0008,),
     Type.IQ4_XS: (0.00004,),
     Type.IQ2_XXS: (0.001,),
@@ -86,7 +86,7 @@ def write_random_model(
             writer.add_tensor(name, source.uniform(0.5, 1.5, shape).astype(np.float32))
         else:
             kind = formats[name.split(".")[-2]]
-            writer.add_tensor(name, _matrix(source, shape, kind), raw_dtype=kind)
+            writer.add_tensor(name, random_matrix(source, shape, kind), raw_dtype=kind)
     for name, values in others.items():
         writer.add_tensor(name, values.astype(np.float32))
     writer.write_header_to_file()
@@ -96,7 +96,7 @@ def write_random_model(
     return path
 
 
-def _matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> np.ndarray:
+def random_matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Type) -> np.ndarray:
     """Random values; for block formats random bytes with small scales, as no quantiser makes."""
     if kind in (Type.F32, Type.F16, Type.BF16):
         values = source.normal(0.0, 0.06, shape)

@@ -1,45 +1,22 @@
 """Vectors of texts from a GGUF file, on the CPU, against llama.cpp on the same float32 weights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
 from support.default_model import DEFAULT_MODEL
+from support.embedded import embed, lowest_cosine
 from support.llama_cpp import embeddings
-from support.manual_worker import ManualWorker
 from support.tiny_decoder import HEAD_NORMS, write_tiny_decoder
 from support.tiny_encoders import ENCODERS
 from support.tiny_gemma import MIXED, write_tiny_gemma
 from support.tiny_llama import MIXED as LLAMA_MIXED
 from support.tiny_llama import write_tiny_llama
 
-from llm.generate.embedding_client import EmbeddingClient
-from llm.generate.events import Embedded
-from llm.generate.model import load_model
-from llm.generate.request import EmbeddingRequest, LoadSpec
-
 GOLDEN = Path(__file__).parents[2] / "golden"
 TEXTS = ("a", "Where is the inn?", "Käse, and a text that is longer than any window of five")
-
-
-def embed(
-    path: Path, texts: Sequence[str], pooling: str, context: int, quantize: str = ""
-) -> np.ndarray:
-    """(N, C)"""
-    worker = ManualWorker(load_model)
-    client = EmbeddingClient(lambda: worker)
-    request = EmbeddingRequest(1, tuple(texts), pooling)
-    client.embed(request, LoadSpec(str(path), "reference", context, quantize))
-    worker.run()
-    [found] = [event for event in client.poll() if isinstance(event, Embedded)]
-    client.close()
-    return np.stack(found.vectors)
-
-
-def lowest_cosine(first: np.ndarray, second: np.ndarray) -> float:
-    return float((first.astype(np.float64) * second).sum(axis=1).min())
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first", "last"])
