@@ -24,6 +24,7 @@ from llm.models.weights import WeightTable
 
 @dataclass(frozen=True, slots=True)
 class DeltaConfig:
+    architecture: str
     n_layers: int
     width: int  # C
     norm_eps: float
@@ -38,6 +39,7 @@ class DeltaConfig:
         blocks = meta.int(f"{architecture}.block_count", minimum=1)
         further = meta.int(f"{architecture}.nextn_predict_layers", 0, maximum=blocks - 1)
         config = cls(
+            architecture=architecture,
             n_layers=blocks - further,
             width=meta.int(f"{architecture}.embedding_length", minimum=1),
             norm_eps=meta.float(f"{architecture}.attention.layer_norm_rms_epsilon"),
@@ -93,7 +95,14 @@ def _take_blocks(
     return blocks
 
 
+def _block_of(name: str) -> int:
+    """The number of the block that a tensor belongs to; -1 of none."""
+    parts = name.split(".")
+    return int(parts[1]) if parts[0] == "blk" and parts[1].isdecimal() else -1
+
+
 def delta_program(
+    file: ModelFile,
     cfg: DeltaConfig,
     table: WeightTable,
     feed_forwards: FeedForwards,
@@ -101,18 +110,21 @@ def delta_program(
     max_rows: int,
     max_outputs: int,
 ) -> Program:
-    """Raises ModelFileError where tensors are missing, or are not as the metadata say."""
+    """Raises ModelFileError where tensors are missing, or are not as the metadata say, and
+    UnsupportedModelError for biases, further norms and unknown scalings of positions."""
     ends = Ends.take(table, cfg.width)
     slabs = CacheSlab.of_layers(cfg.n_layers // cfg.interval, cfg.attention.keys)
     states: list[StateSlab] = []
     blocks = _take_blocks(table, cfg, slabs, states)
-    rope = Rope.plain("rope", cfg.attention.rope_size, cfg.attention.rope_base)
+    first_further = cfg.n_layers  # of the blocks that predict several tokens
+    table.refuse_others(idle=[name for name in file.tensors if _block_of(name) >= first_further])
+    rope = Rope.from_gguf(file, table, cfg.architecture, cfg.attention.head_size, context)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
         x = tape.tensor(cfg.width)  # (T, C), the residual stream
         h = tape.tensor(cfg.width)  # (T, C)
-        attention = AttentionWork(tape, cfg.attention, rope.weight)
+        attention = AttentionWork(tape, cfg.attention, rope)
         delta = DeltaWork(tape, cfg.delta)
         feed_forward = feed_forwards.on(tape, h, x)
         eps = cfg.norm_eps

@@ -65,4 +65,4 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     size = file.metadata.int("qwen35.feed_forward_length", minimum=1)
     table = WeightTable(file)
     feed_forwards = FeedForwards(table, cfg.n_layers, cfg.width, size)
-    return delta_program(cfg, table, feed_forwards, context, max_rows, max_outputs)
+    return delta_program(file, cfg, table, feed_forwards, context, max_rows, max_outputs)

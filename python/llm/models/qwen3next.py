@@ -21,4 +21,4 @@ def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> P
     cfg = DeltaConfig.from_gguf(file, "qwen3next", HeadMapping.GROUPED)
     table = WeightTable(file)
     experts = SharedExpertFeedForwards(file, table, "qwen3next", cfg.n_layers, cfg.width)
-    return delta_program(cfg, table, experts, context, max_rows, max_outputs)
+    return delta_program(file, cfg, table, experts, context, max_rows, max_outputs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, Tensor, Weight
 from llm.gpu.tape import Tape
-from llm.models.experts import ExpertSizes
+from llm.models.experts import ExpertSizes, SharedExpert
 from llm.models.weights import WeightTable
 
 
@@ -19,10 +19,8 @@ class Layer:
     gates: Weight  # (E*F, C)
     ups: Weight  # (E*F, C)
     downs: Weight  # (E*C, F)
-    shared_router: Weight  # (1, C)
-    gate: Weight  # (S, C)
-    up: Weight  # (S, C)
-    down: Weight  # (C, S)
+    shared_share: Weight  # (1, C)
+    shared: SharedExpert
 
 
 class SharedExpertFeedForwards:
@@ -33,24 +31,26 @@ class SharedExpertFeedForwards:
     ) -> None:
         sizes = ExpertSizes.from_gguf(file, architecture)
         key = f"{architecture}.expert_shared_feed_forward_length"
-        shared = file.metadata.int(key, default=sizes.feed_forward, minimum=1)
+        shared = file.metadata.int(key, minimum=1)
         self._sizes = sizes
         self._shared = shared
         self._width = width
         self._layers = []
         count, feed_forward = sizes.count, sizes.feed_forward
         for number in range(n_layers):
-            prefix = f"blk.{number}.ffn_"
+            prefix = f"blk.{number}."
             self._layers.append(
                 Layer(
-                    router=table.matrix(prefix + "gate_inp.weight", count, width),
-                    gates=table.experts(prefix + "gate_exps.weight", count, feed_forward, width),
-                    ups=table.experts(prefix + "up_exps.weight", count, feed_forward, width),
-                    downs=table.experts(prefix + "down_exps.weight", count, width, feed_forward),
-                    shared_router=table.matrix(prefix + "gate_inp_shexp.weight", 1, width),
-                    gate=table.matrix(prefix + "gate_shexp.weight", shared, width),
-                    up=table.matrix(prefix + "up_shexp.weight", shared, width),
-                    down=table.matrix(prefix + "down_shexp.weight", width, shared),
+                    router=table.matrix(prefix + "ffn_gate_inp.weight", count, width),
+                    gates=table.experts(
+                        prefix + "ffn_gate_exps.weight", count, feed_forward, width
+                    ),
+                    ups=table.experts(prefix + "ffn_up_exps.weight", count, feed_forward, width),
+                    downs=table.experts(
+                        prefix + "ffn_down_exps.weight", count, width, feed_forward
+                    ),
+                    shared_share=table.matrix(prefix + "ffn_gate_inp_shexp.weight", 1, width),
+                    shared=SharedExpert.take(table, prefix, shared, width),
                 )
             )
 
@@ -62,9 +62,9 @@ class SharedExpertFeedForwards:
         ups = tape.tensor(used * self._sizes.feed_forward)  # (T, U*F)
         each = tape.tensor(used * self._width)  # (T, U*C)
         share = tape.tensor(1)  # (T, 1)
-        gate = tape.tensor(self._shared)  # (T, S)
-        up = tape.tensor(self._shared)  # (T, S)
-        shared = tape.tensor(self._width)  # (T, C)
+        every = tape.tensor(self._width)  # (T, C), of the expert that all use
+        shared_gate = tape.tensor(self._shared)  # (T, S)
+        shared_up = tape.tensor(self._shared)  # (T, S)
 
         def add(number: int) -> None:
             layer = self._layers[number]
@@ -75,11 +75,8 @@ class SharedExpertFeedForwards:
             tape.gated_unit(gates, ups, gates, Activation.SILU)
             tape.expert_matmul(layer.downs, gates, each, choice)
             tape.expert_sum(each, choice, x, residual=x)
-            tape.matmul(layer.shared_router, h, share)
-            tape.matmul(layer.gate, h, gate)
-            tape.matmul(layer.up, h, up)
-            tape.gated_unit(gate, up, gate, Activation.SILU)
-            tape.matmul(layer.down, gate, shared)
-            tape.gated_add(shared, share, x, residual=x)
+            layer.shared.record(tape, h, shared_gate, shared_up, every, None)
+            tape.matmul(layer.shared_share, h, share)
+            tape.gated_add(every, share, x, residual=x)
 
         return add
