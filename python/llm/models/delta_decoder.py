@@ -5,21 +5,19 @@ A layer is a norm and one of the two, added to the residual stream, then a norm 
 Letters: T rows, O output rows, C width, V vocabulary.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import CacheSlab, HeadMapping, StateSlab, Tensor, Weight
+from llm.gpu.operations import CacheSlab, HeadMapping, StateSlab, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
 from llm.models.decoder import Ends
 from llm.models.delta_net import DeltaNet, DeltaSizes, DeltaWork
+from llm.models.feed_forwards import FeedForwards
 from llm.models.gated_attention import AttentionSizes, AttentionWork, GatedAttention
 from llm.models.rope import Rope
-from llm.models.weights import WeightTable
+from llm.models.weights import WeightTable, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,13 @@ class DeltaConfig:
         """Raises ModelFileError, UnsupportedModelError."""
         meta = file.metadata
         blocks = meta.int(f"{architecture}.block_count", minimum=1)
+        eps_key = f"{architecture}.attention.layer_norm_rms_epsilon"
         further = meta.int(f"{architecture}.nextn_predict_layers", 0, maximum=blocks - 1)
         config = cls(
             architecture=architecture,
             n_layers=blocks - further,
             width=meta.int(f"{architecture}.embedding_length", minimum=1),
-            norm_eps=meta.float(f"{architecture}.attention.layer_norm_rms_epsilon"),
+            norm_eps=positive(file, eps_key, meta.float(eps_key)),
             interval=meta.int(f"{architecture}.full_attention_interval", 4, minimum=2),
             attention=AttentionSizes.from_gguf(file, architecture),
             delta=DeltaSizes.from_gguf(file, architecture, mapping),
@@ -51,20 +50,10 @@ class DeltaConfig:
             key = f"{architecture}.full_attention_interval"
             problem = f"{config.interval} leaves none of {config.n_layers} layers to attend"
             raise ModelFileError(file.path, key, problem)
-        if not (math.isfinite(config.norm_eps) and config.norm_eps > 0):
-            key = f"{architecture}.attention.layer_norm_rms_epsilon"
-            raise ModelFileError(file.path, key, f"{config.norm_eps} is not above 0")
         return config
 
     def attends(self, layer: int) -> bool:
         return layer % self.interval == self.interval - 1
-
-
-class FeedForwards(Protocol):
-    """Those of all layers."""
-
-    def on(self, tape: Tape, h: Tensor, x: Tensor) -> Callable[[int], None]:
-        """Makes room for their activations. What it gives adds to x what a layer makes of h."""
 
 
 @dataclass(frozen=True, slots=True)

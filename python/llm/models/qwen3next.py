@@ -1,4 +1,4 @@
-"""Qwen3 Next: gated DeltaNet, with gated attention in every fourth layer, and experts.
+"""Qwen3 Next, such as 80B-A3B: gated DeltaNet, gated attention and experts.
 
 What is special:
   - the layers are those of qwen35.py. Value head h of the delta rule has the key head
@@ -17,7 +17,8 @@ from llm.models.weights import WeightTable
 
 def program(file: ModelFile, context: int, max_rows: int, max_outputs: int) -> Program:
     """Raises ModelFileError where metadata or tensors are missing or disagree, and
-    UnsupportedModelError for more experts than the kernels choose from."""
+    UnsupportedModelError for more experts than the kernels choose from, biases, further norms and
+    unknown scalings of positions."""
     cfg = DeltaConfig.from_gguf(file, "qwen3next", HeadMapping.GROUPED)
     table = WeightTable(file)
     experts = SharedExpertFeedForwards(file, table, "qwen3next", cfg.n_layers, cfg.width)

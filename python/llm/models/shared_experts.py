@@ -1,6 +1,7 @@
 """Feed-forwards of experts that a token chooses, beside one that all tokens use by a share.
 
-Letters: T rows, C width, E experts, U used ones, F feed-forward width of an expert, S of the shared.
+Letters: T rows, C width, E experts, U used ones, F feed-forward width of an expert, S that of the
+expert that all use.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,10 @@ class Layer:
 
 
 class SharedExpertFeedForwards:
-    """See delta_decoder.py. Raises ModelFileError, and UnsupportedModelError for too many experts."""
+    """See feed_forwards.py.
+
+    Raises ModelFileError, and UnsupportedModelError for more experts than the kernels choose from.
+    """
 
     def __init__(
         self, file: ModelFile, table: WeightTable, architecture: str, n_layers: int, width: int

@@ -23,6 +23,7 @@ def write_tiny_qwen35(
     architecture: str = "qwen35",
     experts: int = 0,
     has_pairs: bool = False,
+    further: int = 0,
     layers: int = LAYERS,
     value_heads: int = 6,
     key_heads: int = 2,
@@ -32,10 +33,12 @@ def write_tiny_qwen35(
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
-    """Writes the model; `metadata`, `without` and `replaced` as for any random model."""
+    """Writes the model, and `further` blocks that predict more tokens; `metadata`, `without` and
+    `replaced` as for any random model."""
     values = value_heads * state_size
     keys: dict[str, Any] = {
-        f"{architecture}.block_count": layers,
+        f"{architecture}.block_count": layers + further,
+        f"{architecture}.nextn_predict_layers": further,
         f"{architecture}.context_length": CONTEXT,
         f"{architecture}.embedding_length": WIDTH,
         f"{architecture}.feed_forward_length": FEED_FORWARD,
@@ -53,7 +56,6 @@ def write_tiny_qwen35(
         f"{architecture}.ssm.group_count": key_heads,
         f"{architecture}.ssm.time_step_rank": value_heads,
         f"{architecture}.ssm.inner_size": values,
-        **(metadata or {}),
     }
     if experts:
         keys |= {
@@ -62,6 +64,7 @@ def write_tiny_qwen35(
             f"{architecture}.expert_feed_forward_length": 64,
             f"{architecture}.expert_shared_feed_forward_length": 96,
         }
+    keys |= metadata or {}
     queries = HEADS * HEAD_SIZE
     convolved = 2 * key_heads * state_size + values
     attention: dict[str, tuple[int, ...]] = {
@@ -89,13 +92,14 @@ def write_tiny_qwen35(
     }
     others = dict(replaced or {})
     source = np.random.default_rng(5)
-    for layer in range(layers):
-        attends = layer % INTERVAL == INTERVAL - 1
+    for layer in range(layers + further):
+        attends = layer >= layers or layer % INTERVAL == INTERVAL - 1
         block: dict[str, tuple[int, ...]] = {
             "attn_norm.weight": (WIDTH,),
             **(attention if attends else delta),
             "post_attention_norm.weight": (WIDTH,),
             **(_experts(experts) if experts else DENSE),
+            **(FURTHER if layer >= layers else {}),
         }
         shapes |= {f"blk.{layer}.{name}": shape for name, shape in block.items()}
         if not attends:  # values as large as in a trained model, so that each part counts
@@ -117,6 +121,14 @@ DENSE: dict[str, tuple[int, ...]] = {
 }
 
 
+FURTHER: dict[str, tuple[int, ...]] = {
+    "nextn.eh_proj.weight": (WIDTH, 2 * WIDTH),
+    "nextn.enorm.weight": (WIDTH,),
+    "nextn.hnorm.weight": (WIDTH,),
+    "nextn.shared_head_norm.weight": (WIDTH,),
+}
+
+
 def _experts(count: int) -> dict[str, tuple[int, ...]]:
     return {
         "ffn_gate_inp.weight": (count, WIDTH),
@@ -130,10 +142,21 @@ def _experts(count: int) -> dict[str, tuple[int, ...]]:
     }
 
 
+YARN: dict[str, Any] = {
+    "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4.0,
+    "rope.scaling.original_context_length": 24,
+    "rope.scaling.attn_factor": 1.1,
+}
+
 CASES: dict[str, Callable[[Path], Path]] = {
     "three value heads to a key head": write_tiny_qwen35,
     "as many key heads as value heads": partial(
         write_tiny_qwen35, value_heads=8, key_heads=8, state_size=20, taps=3
+    ),
+    "a block that predicts one more token": partial(write_tiny_qwen35, further=1),
+    "yarn": partial(
+        write_tiny_qwen35, metadata={f"qwen35.{key}": value for key, value in YARN.items()}
     ),
     "an output of its own": partial(
         write_tiny_qwen35,

@@ -7,5 +7,5 @@ from pathlib import Path
 from support.architectures.qwen35 import write_tiny_qwen35
 
 CASES: dict[str, Callable[[Path], Path]] = {
-    "experts": partial(write_tiny_qwen35, architecture="qwen35moe", experts=7, has_pairs=False),
+    "experts": partial(write_tiny_qwen35, architecture="qwen35moe", experts=7),
 }
