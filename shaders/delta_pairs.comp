@@ -85,7 +85,7 @@ void main() {
 	barrier();
 
 	const uint j = gl_LocalInvocationID.x % CHUNK;
-	const uint own = gl_LocalInvocationID.x / CHUNK * ROWS;
+	const uint own = ROWS == CHUNK ? 0u : gl_LocalInvocationID.x / CHUNK * ROWS; // 0: in all threads
 	if (own == 0u) {
 		float product = 1.0;
 		for (uint r = 0u; r < CHUNK; r++) {

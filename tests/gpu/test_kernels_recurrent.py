@@ -216,12 +216,12 @@ def test_delta_rule(
 )
 @pytest.mark.parametrize("mapping", HeadMapping)
 @pytest.mark.parametrize(
-    ("size", "columns", "parts", "threads", "heads", "key_heads"),
+    ("size", "columns", "each", "parts", "is_staged", "threads", "heads", "key_heads"),
     [
-        (20, 8, 1, 16, 6, 3),
-        (20, 32, 5, 256, 4, 4),
-        (128, 16, 4, 64, 4, 2),
-        (128, 32, 1, 16, 2, 1),
+        (20, 8, 1, 1, True, 16, 6, 3),
+        (20, 32, 2, 5, False, 256, 4, 4),
+        (128, 16, 1, 4, True, 64, 4, 2),
+        (128, 32, 2, 1, False, 16, 2, 1),
     ],
 )
 def test_delta_rule_in_chunks(
@@ -230,14 +230,17 @@ def test_delta_rule_in_chunks(
     mapping: HeadMapping,
     size: int,
     columns: int,
+    each: int,
     parts: int,
+    is_staged: bool,
     threads: int,
     heads: int,
     key_heads: int,
 ) -> None:
-    """Of one sequence, by groups that have a whole head or parts of a column."""
+    """Of one sequence, by threads that have some columns or parts of one."""
     case = DeltaCase(bench, run, mapping, size, heads, key_heads)
     chunks = ceil_div(case.rows, DELTA_CHUNK)
+    kernel = delta_chunks(size, columns, each, parts, is_staged=is_staged)
     bench.put("work", PAIRS, np.full(case.rows * heads * PAIR_FLOATS, np.nan, np.float32))
     pairs = {"qkv": X, "pairs": PAIRS, **case.gates, **case.heads}
     rule = {"qkv": X, "pairs": PAIRS, "y": Y, **case.heads, **case.slot}
@@ -245,7 +248,7 @@ def test_delta_rule_in_chunks(
         [
             (add(delta_pairs(size, threads)), pairs, (heads, chunks + 1, 1)),
             (
-                add(delta_chunks(size, columns, parts)),
+                add(kernel),
                 rule,
                 (heads * ceil_div(size, columns), 1, 1),
             ),

@@ -26,21 +26,22 @@ from llm.gpu.operations import (
 )
 
 COLUMNS = 32  # of the state of a head, for a group
-CPU_COLUMNS = 8  # one vector
 MAX_CHUNK_HEAD = 128  # values of a head, as shared memory has the keys and queries of a chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How the delta rule goes over the rows of a prompt."""
+    """How the delta rule goes over a prompt: see delta_pairs.comp and delta_chunks.comp."""
 
-    columns: int  # of the state of a head, for a group
-    parts: int  # threads of a column, at most
     pair_threads: int  # of a group that finds pairs
+    columns: int  # of the state of a head, for a group
+    each: int  # columns of a thread
+    parts: int  # threads of a column, at most
+    is_staged: bool
 
 
-CHUNKS = Chunks(columns=16, parts=4, pair_threads=64)
-CPU_CHUNKS = Chunks(columns=32, parts=1, pair_threads=16)
+CHUNKS = Chunks(pair_threads=64, columns=16, each=1, parts=4, is_staged=True)
+CPU_CHUNKS = Chunks(pair_threads=16, columns=32, each=2, parts=1, is_staged=False)
 
 
 class RecurrentLowering:
@@ -49,7 +50,6 @@ class RecurrentLowering:
     def __init__(self, layout: Layout, table_quads: int, *, is_cpu: bool) -> None:
         self._layout = layout
         self._table_quads = table_quads
-        self._columns = CPU_COLUMNS if is_cpu else COLUMNS
         self._chunks = CPU_CHUNKS if is_cpu else CHUNKS
 
     def lower(self, op: Recurrent, *, are_apart: bool) -> Dispatch | list[Dispatch]:
@@ -86,10 +86,10 @@ class RecurrentLowering:
         )
 
     def _delta_rule(self, op: DeltaRule, sequences: int) -> Dispatch:
-        blocks = ceil_div(op.head_size, self._columns)
+        blocks = ceil_div(op.head_size, COLUMNS)
         return self._dispatch(
             op,
-            add(delta_rule(op.head_size, self._columns)),
+            add(delta_rule(op.head_size, COLUMNS)),
             (op.heads * blocks, sequences, 1),
             op.decay,
             has_slots=True,
@@ -109,6 +109,7 @@ class RecurrentLowering:
     def _delta_chunks(self, op: DeltaRule) -> list[Dispatch]:
         size, chunks = op.head_size, self._chunks
         parts = math.gcd(size // 4, chunks.parts)
+        kernel = delta_chunks(size, chunks.columns, chunks.each, parts, is_staged=chunks.is_staged)
         pairs = self._dispatch(
             op,
             add(delta_pairs(size, chunks.pair_threads)),
@@ -126,7 +127,7 @@ class RecurrentLowering:
         )
         rule = self._dispatch(
             op,
-            add(delta_chunks(size, chunks.columns, parts)),
+            add(kernel),
             (op.heads * ceil_div(size, chunks.columns), 1, 1),
             has_slots=True,
             qkv=op.qkv.offset,

@@ -80,8 +80,11 @@ def delta_pairs(head_size: int, group_size: int) -> tuple[str, Kernel]:
     return name, Kernel("delta_pairs.comp", group_size, params, defines)
 
 
-def delta_chunks(head_size: int, columns: int, parts: int) -> tuple[str, Kernel]:
-    """For heads of that size, by groups of so many columns of the state, `parts` threads each."""
+def delta_chunks(
+    head_size: int, columns: int, each: int, parts: int, *, is_staged: bool
+) -> tuple[str, Kernel]:
+    """For heads of that size, by groups of so many columns of the state: `each` for a thread, and
+    `parts` threads for each."""
     params = {
         "qkv": "I",
         "pairs": "I",
@@ -96,10 +99,12 @@ def delta_chunks(head_size: int, columns: int, parts: int) -> tuple[str, Kernel]
         "CHUNK": DELTA_CHUNK,
         "HEAD_SIZE": head_size,
         "COLUMNS": columns,
+        "EACH": each,
         "PARTS": parts,
+        "IS_STAGED": int(is_staged),
     }
-    name = f"delta_chunks_{head_size}_{columns}_{parts}"
-    return name, Kernel("delta_chunks.comp", columns * parts, params, defines)
+    name = f"delta_chunks_{head_size}_{columns}_{each}_{parts}_{int(is_staged)}"
+    return name, Kernel("delta_chunks.comp", columns // each * parts, params, defines)
 
 
 SAMPLE_RECURRENT = dict(
@@ -107,6 +112,8 @@ SAMPLE_RECURRENT = dict(
         *(convolve(taps) for taps in (2, 3, 4)),
         *(delta_rule(size, columns) for size, columns in ((128, 32), (128, 8), (20, 8))),
         *(delta_pairs(size, threads) for size, threads in ((128, 64), (128, 16), (20, 16))),
-        *(delta_chunks(*sizes) for sizes in ((128, 16, 4), (128, 32, 1), (20, 8, 1))),
+        delta_chunks(128, 16, 1, 4, is_staged=True),
+        delta_chunks(128, 32, 2, 1, is_staged=False),
+        delta_chunks(20, 32, 2, 1, is_staged=False),
     ]
 )
