@@ -16,6 +16,7 @@
 
 #include "bindings.glslh"
 #include "gate.glslh"
+#include "delta_gates.glslh"
 #include "state.glslh"
 #include "pages.glslh"
 #include "slots.glslh"
@@ -38,15 +39,10 @@ layout(push_constant, std430) uniform Params {
 }
 params;
 
-const uint MAPPING_TILED = 0u; // python/llm/gpu/operations/recurrent.py has the same number
 const uint VECTORS = HEAD_SIZE / 4u;
 
 shared vec4 key[VECTORS];
 shared vec4 query[VECTORS];
-
-float softplus(const float x) {
-	return max(x, 0.0) + log(1.0 + exp(-abs(x)));
-}
 
 void load_key_and_query(const uint row, const uint key_head) {
 	const uint start = params.qkv + row * (2u * params.key_heads + params.heads) * HEAD_SIZE + key_head * HEAD_SIZE;
@@ -65,8 +61,7 @@ void main() {
 	if (first >= state[STATE_ROWS] || (first > 0u && is_same_sequence(first, first - 1u))) {
 		return; // the whole group
 	}
-	const uint shared_by = params.heads / params.key_heads;
-	const uint key_head = params.mapping == MAPPING_TILED ? head % params.key_heads : head / shared_by;
+	const uint key_head = key_head_of(head, params.heads, params.key_heads, params.mapping);
 	const uint slot = slot_start(first, params.table_quads) + params.slab + head * HEAD_SIZE * HEAD_SIZE + column;
 	const float decay = uintBitsToFloat(weights[params.decay + head]);
 	const float bias = uintBitsToFloat(weights[params.bias + head]);
@@ -83,8 +78,8 @@ void main() {
 		load_key_and_query(row, key_head);
 		barrier();
 		const uint of_head = row * params.heads + head;
-		const float kept = exp(decay * softplus(work[params.alpha + of_head] + bias));
-		const float strength = activated(work[params.beta + of_head], ACTIVATION_SIGMOID);
+		const float kept = kept_by(decay, work[params.alpha + of_head] + bias);
+		const float strength = strength_of(work[params.beta + of_head]);
 		const uint values = params.qkv + (row * (2u * params.key_heads + params.heads) + 2u * params.key_heads) * HEAD_SIZE;
 		const float value = work[values + head * HEAD_SIZE + column];
 		vec4 found = vec4(0.0);

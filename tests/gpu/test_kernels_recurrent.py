@@ -5,9 +5,15 @@ import pytest
 from support.kernel_bench import KernelBench
 
 from llm.gpu.dispatch.launches import ceil_div, thread_groups
-from llm.gpu.kernels.recurrent import CONVOLVE_ROWS
-from llm.gpu.kernels.variants import add_convolve, add_delta_rule
-from llm.gpu.operations import HeadMapping
+from llm.gpu.kernels.recurrent import (
+    CONVOLVE_ROWS,
+    convolve,
+    delta_chunks,
+    delta_pairs,
+    delta_rule,
+)
+from llm.gpu.kernels.variants import add
+from llm.gpu.operations import DELTA_CHUNK, PAIR_FLOATS, HeadMapping
 
 X, GATE, Y = 0, 1 << 19, 1 << 20  # floats
 WEIGHT, SECOND = 64, 1 << 16  # words
@@ -97,7 +103,7 @@ def test_convolve(bench: KernelBench, run: Run, channels: int, taps: int, is_gat
         "slab": SLAB,
         "table_quads": TABLE_QUADS,
     }
-    kernel = add_convolve(taps)
+    kernel = add(convolve(taps))
     groups = thread_groups(kernel, channels, ceil_div(slots.rows, CONVOLVE_ROWS) + 1)
     bench.run([(kernel, params, groups)])
 
@@ -118,6 +124,71 @@ def test_convolve(bench: KernelBench, run: Run, channels: int, taps: int, is_gat
     slots.check(run)
 
 
+ALPHA, BETA = GATE, GATE + 4096
+PAIRS = GATE + 8192
+
+
+class DeltaCase:
+    """Random rows of some heads on the bench, and what the rule makes of them in float64."""
+
+    def __init__(
+        self,
+        bench: KernelBench,
+        run: Run,
+        mapping: HeadMapping,
+        size: int,
+        heads: int,
+        key_heads: int,
+    ) -> None:
+        self._bench = bench
+        self._run = run
+        self.slots = Slots(bench, run, (heads, size, size))
+        self.rows = rows = self.slots.rows
+        self._shape = (heads, size)
+        source = np.random.default_rng(size)
+        qkv = source.normal(0.0, 1.0, (rows, (2 * key_heads + heads), size)).astype(np.float32)
+        qkv[:, : 2 * key_heads] /= np.linalg.norm(qkv[:, : 2 * key_heads], axis=2, keepdims=True)
+        alpha = source.normal(0.0, 2.0, (rows, heads)).astype(np.float32)
+        beta = source.normal(0.0, 2.0, (rows, heads)).astype(np.float32)
+        alpha[0, 0], beta[0, 0] = 95.0, -95.0
+        alpha[rows // 2, -1] = 3000.0  # nothing is left, and later rows are as near as ever
+        decay = -source.uniform(0.01, 1.0, heads).astype(np.float32)
+        bias = source.normal(0.0, 1.0, heads).astype(np.float32)
+        bench.put("work", X, qkv)
+        bench.put("work", ALPHA, alpha)
+        bench.put("work", BETA, beta)
+        bench.put("work", Y, np.full((rows + 1) * heads * size, UNTOUCHED))
+        bench.put("weights", WEIGHT, decay)
+        bench.put("weights", SECOND, bias)
+        self.heads = {"key_heads": key_heads, "heads": heads, "mapping": int(mapping)}
+        self.gates = {"alpha": ALPHA, "beta": BETA, "decay": WEIGHT, "bias": SECOND}
+        self.slot = {"slab": SLAB, "table_quads": TABLE_QUADS}
+        key_head = [
+            head % key_heads if mapping is HeadMapping.TILED else head * key_heads // heads
+            for head in range(heads)
+        ]
+        wide, row = qkv.astype(np.float64), 0
+        self._expected = np.empty((rows, heads, size))
+        for sequence, count, _ in run:
+            for _ in range(count):
+                for head in range(heads):
+                    q, k = wide[row, key_head[head]], wide[row, key_heads + key_head[head]]
+                    v = wide[row, 2 * key_heads + head]
+                    softplus = np.logaddexp(0.0, float(alpha[row, head]) + bias[head])
+                    state = self.slots.states[sequence][head] * np.exp(decay[head] * softplus)
+                    strength = 1.0 / (1.0 + np.exp(-float(beta[row, head])))
+                    state += np.outer(k, strength * (v - state.T @ k))
+                    self.slots.states[sequence][head] = state
+                    self._expected[row, head] = state.T @ q / np.sqrt(size)
+                row += 1
+
+    def check(self) -> None:
+        found = self._bench.floats(Y, self.rows + 1, *self._shape)
+        assert np.allclose(found[:-1], self._expected, rtol=1e-4, atol=1e-5)
+        assert (found[-1] == UNTOUCHED).all()
+        self.slots.check(self._run)
+
+
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("mapping", HeadMapping)
 @pytest.mark.parametrize(
@@ -133,61 +204,57 @@ def test_delta_rule(
     heads: int,
     key_heads: int,
 ) -> None:
-    slots = Slots(bench, run, (heads, size, size))
-    source = np.random.default_rng(size)
-    rows = slots.rows
-    qkv = source.normal(0.0, 1.0, (rows, (2 * key_heads + heads), size)).astype(np.float32)
-    qkv[:, : 2 * key_heads] /= np.linalg.norm(qkv[:, : 2 * key_heads], axis=2, keepdims=True)
-    alpha = source.normal(0.0, 2.0, (rows, heads)).astype(np.float32)
-    beta = source.normal(0.0, 2.0, (rows, heads)).astype(np.float32)
-    alpha[0, 0], beta[0, 0] = 95.0, -95.0
-    decay = -source.uniform(0.01, 1.0, heads).astype(np.float32)
-    bias = source.normal(0.0, 1.0, heads).astype(np.float32)
-    at_alpha, at_beta = GATE, GATE + 4096
-    bench.put("work", X, qkv)
-    bench.put("work", at_alpha, alpha)
-    bench.put("work", at_beta, beta)
-    bench.put("work", Y, np.full((rows + 1) * heads * size, UNTOUCHED))
-    bench.put("weights", WEIGHT, decay)
-    bench.put("weights", SECOND, bias)
-    params = {
-        "qkv": X,
-        "alpha": at_alpha,
-        "beta": at_beta,
-        "y": Y,
-        "decay": WEIGHT,
-        "bias": SECOND,
-        "key_heads": key_heads,
-        "heads": heads,
-        "mapping": int(mapping),
-        "slab": SLAB,
-        "table_quads": TABLE_QUADS,
-    }
-    groups = (heads * ceil_div(size, columns), 1 if len(run) == 1 else rows + 1, 1)
-    bench.run([(add_delta_rule(size, columns), params, groups)])
+    case = DeltaCase(bench, run, mapping, size, heads, key_heads)
+    params = {"qkv": X, "y": Y, **case.gates, **case.heads, **case.slot}
+    groups = (heads * ceil_div(size, columns), 1 if len(run) == 1 else case.rows + 1, 1)
+    bench.run([(add(delta_rule(size, columns)), params, groups)])
+    case.check()
 
-    wide = qkv.astype(np.float64)
-    key_head = [
-        head % key_heads if mapping is HeadMapping.TILED else head * key_heads // heads
-        for head in range(heads)
-    ]
-    expected, row = np.empty((rows, heads, size)), 0
-    for sequence, count, _ in run:
-        for _ in range(count):
-            for head in range(heads):
-                q, k = wide[row, key_head[head]], wide[row, key_heads + key_head[head]]
-                v = wide[row, 2 * key_heads + head]
-                softplus = np.logaddexp(0.0, float(alpha[row, head]) + bias[head])
-                state = slots.states[sequence][head] * np.exp(decay[head] * softplus)
-                strength = 1.0 / (1.0 + np.exp(-float(beta[row, head])))
-                state += np.outer(k, strength * (v - state.T @ k))
-                slots.states[sequence][head] = state
-                expected[row, head] = state.T @ q / np.sqrt(size)
-            row += 1
-    found = bench.floats(Y, rows + 1, heads, size)
-    assert np.allclose(found[:-1], expected, rtol=1e-4, atol=1e-5)
-    assert (found[-1] == UNTOUCHED).all()
-    slots.check(run)
+
+@pytest.mark.parametrize(
+    "run", [[(0, 9, 0)], [(0, 16, 3)], [(2, 50, 0)], [(1, 33, 40)]], ids=lambda run: f"{run[0]}"
+)
+@pytest.mark.parametrize("mapping", HeadMapping)
+@pytest.mark.parametrize(
+    ("size", "columns", "each", "parts", "is_staged", "threads", "heads", "key_heads"),
+    [
+        (20, 8, 1, 1, True, 16, 6, 3),
+        (20, 32, 2, 5, False, 256, 4, 4),
+        (128, 16, 1, 4, True, 64, 4, 2),
+        (128, 32, 2, 1, False, 16, 2, 1),
+    ],
+)
+def test_delta_rule_in_chunks(
+    bench: KernelBench,
+    run: Run,
+    mapping: HeadMapping,
+    size: int,
+    columns: int,
+    each: int,
+    parts: int,
+    is_staged: bool,
+    threads: int,
+    heads: int,
+    key_heads: int,
+) -> None:
+    """Of one sequence, by threads that have some columns or parts of one."""
+    case = DeltaCase(bench, run, mapping, size, heads, key_heads)
+    chunks = ceil_div(case.rows, DELTA_CHUNK)
+    kernel = delta_chunks(size, columns, each, parts, is_staged=is_staged)
+    bench.put("work", PAIRS, np.full(case.rows * heads * PAIR_FLOATS, np.nan, np.float32))
+    pairs = {"qkv": X, "pairs": PAIRS, **case.gates, **case.heads}
+    rule = {"qkv": X, "pairs": PAIRS, "y": Y, **case.heads, **case.slot}
+    bench.run(
+        [
+            (add(delta_pairs(size, threads)), pairs, (heads, chunks + 1, 1)),
+            (
+                add(kernel),
+                rule,
+                (heads * ceil_div(size, columns), 1, 1),
+            ),
+        ]
+    )
+    case.check()
 
 
 @pytest.mark.parametrize(("heads", "size"), [(3, 20), (1, 128), (4, 7)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.architectures import lfm2, qwen35
+from support.architectures import lfm2, qwen3next, qwen35
 from support.loading import finish
 from support.random_model import VOCABULARY
 from support.tiny_models import TOLERANCE, error
@@ -26,6 +26,7 @@ PROMPTS = [
 WRITERS: dict[str, Callable[..., Path]] = {
     "lfm2": lfm2.write_tiny_lfm2,
     "qwen35": qwen35.write_tiny_qwen35,
+    "qwen3next": qwen3next.CASES["experts"],
 }
 
 

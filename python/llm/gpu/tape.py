@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from llm.gpu.operations import (
     MAX_EXPERTS,
     MAX_USED,
+    PAIR_FLOATS,
     Activate,
     Activation,
     AddBias,
@@ -217,6 +218,7 @@ class Tape:
         qkv: Tensor,
         alpha: Tensor,
         beta: Tensor,
+        pairs: Tensor,
         y: Tensor,
         state: StateSlab,
         *,
@@ -234,11 +236,12 @@ class Tape:
         ):
             _same(f"delta_rule {what}", width, heads)
         _same("delta_rule input width", qkv.width * heads, y.width * (2 * key_heads + heads))
+        _same("delta_rule pairs", pairs.width, heads * PAIR_FLOATS)
         _same("delta_rule state", state.floats * heads, y.width * y.width)
         if heads % key_heads:
             raise ValueError(f"{heads} value heads do not share {key_heads} key heads evenly")
         self.operations.append(
-            DeltaRule(qkv, alpha, beta, decay, bias, y, state, key_heads, heads, mapping)
+            DeltaRule(qkv, alpha, beta, decay, bias, pairs, y, state, key_heads, heads, mapping)
         )
 
     def l2_norm(self, x: Tensor, *, heads: int, head_size: int, eps: float) -> None:

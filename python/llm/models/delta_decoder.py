@@ -5,25 +5,24 @@ A layer is a norm and one of the two, added to the residual stream, then a norm 
 Letters: T rows, O output rows, C width, V vocabulary.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import CacheSlab, HeadMapping, StateSlab, Tensor, Weight
+from llm.gpu.operations import CacheSlab, HeadMapping, StateSlab, Weight
 from llm.gpu.program import Program
 from llm.gpu.tape import Tape
 from llm.models.decoder import Ends
 from llm.models.delta_net import DeltaNet, DeltaSizes, DeltaWork
+from llm.models.feed_forwards import FeedForwards
 from llm.models.gated_attention import AttentionSizes, AttentionWork, GatedAttention
 from llm.models.rope import Rope
-from llm.models.weights import WeightTable
+from llm.models.weights import WeightTable, positive
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaConfig:
+    architecture: str
     n_layers: int
     width: int  # C
     norm_eps: float
@@ -36,11 +35,13 @@ class DeltaConfig:
         """Raises ModelFileError, UnsupportedModelError."""
         meta = file.metadata
         blocks = meta.int(f"{architecture}.block_count", minimum=1)
+        eps_key = f"{architecture}.attention.layer_norm_rms_epsilon"
         further = meta.int(f"{architecture}.nextn_predict_layers", 0, maximum=blocks - 1)
         config = cls(
+            architecture=architecture,
             n_layers=blocks - further,
             width=meta.int(f"{architecture}.embedding_length", minimum=1),
-            norm_eps=meta.float(f"{architecture}.attention.layer_norm_rms_epsilon"),
+            norm_eps=positive(file, eps_key, meta.float(eps_key)),
             interval=meta.int(f"{architecture}.full_attention_interval", 4, minimum=2),
             attention=AttentionSizes.from_gguf(file, architecture),
             delta=DeltaSizes.from_gguf(file, architecture, mapping),
@@ -49,20 +50,10 @@ class DeltaConfig:
             key = f"{architecture}.full_attention_interval"
             problem = f"{config.interval} leaves none of {config.n_layers} layers to attend"
             raise ModelFileError(file.path, key, problem)
-        if not (math.isfinite(config.norm_eps) and config.norm_eps > 0):
-            key = f"{architecture}.attention.layer_norm_rms_epsilon"
-            raise ModelFileError(file.path, key, f"{config.norm_eps} is not above 0")
         return config
 
     def attends(self, layer: int) -> bool:
         return layer % self.interval == self.interval - 1
-
-
-class FeedForwards(Protocol):
-    """Those of all layers."""
-
-    def on(self, tape: Tape, h: Tensor, x: Tensor) -> Callable[[int], None]:
-        """Makes room for their activations. What it gives adds to x what a layer makes of h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,14 @@ def _take_blocks(
     return blocks
 
 
+def _block_of(name: str) -> int:
+    """The number of the block that a tensor belongs to; -1 of none."""
+    parts = name.split(".")
+    return int(parts[1]) if parts[0] == "blk" and parts[1].isdecimal() else -1
+
+
 def delta_program(
+    file: ModelFile,
     cfg: DeltaConfig,
     table: WeightTable,
     feed_forwards: FeedForwards,
@@ -101,18 +99,21 @@ def delta_program(
     max_rows: int,
     max_outputs: int,
 ) -> Program:
-    """Raises ModelFileError where tensors are missing, or are not as the metadata say."""
+    """Raises ModelFileError where tensors are missing, or are not as the metadata say, and
+    UnsupportedModelError for biases, further norms and unknown scalings of positions."""
     ends = Ends.take(table, cfg.width)
     slabs = CacheSlab.of_layers(cfg.n_layers // cfg.interval, cfg.attention.keys)
     states: list[StateSlab] = []
     blocks = _take_blocks(table, cfg, slabs, states)
-    rope = Rope.plain("rope", cfg.attention.rope_size, cfg.attention.rope_base)
+    first_further = cfg.n_layers  # of the blocks that predict several tokens
+    table.refuse_others(idle=[name for name in file.tensors if _block_of(name) >= first_further])
+    rope = Rope.from_gguf(file, table, cfg.architecture, cfg.attention.head_size, context)
 
     def record(rows: int, outputs: int) -> Tape:
         tape = Tape(rows, outputs)
         x = tape.tensor(cfg.width)  # (T, C), the residual stream
         h = tape.tensor(cfg.width)  # (T, C)
-        attention = AttentionWork(tape, cfg.attention, rope.weight)
+        attention = AttentionWork(tape, cfg.attention, rope)
         delta = DeltaWork(tape, cfg.delta)
         feed_forward = feed_forwards.on(tape, h, x)
         eps = cfg.norm_eps

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
-from llm.gpu.operations import HeadMapping, StateSlab, Tensor, Weight
+from llm.gpu.operations import PAIR_FLOATS, HeadMapping, StateSlab, Tensor, Weight
 from llm.gpu.tape import Tape
 from llm.models.weights import WeightTable
 
@@ -127,6 +127,7 @@ class DeltaWork:
         self._pairs = tape.tensor(2 * sizes.n_heads)  # (T, 2*N), where they come together
         self._alpha = tape.tensor(sizes.n_heads)  # (T, N)
         self._beta = tape.tensor(sizes.n_heads)  # (T, N)
+        self._room = tape.tensor(sizes.n_heads * PAIR_FLOATS)  # (T, N*PAIR_FLOATS)
         self._found = tape.tensor(sizes.values)  # (T, N*S)
 
     def add(self, layer: DeltaNet, h: Tensor, x: Tensor, eps: float) -> None:
@@ -143,6 +144,7 @@ class DeltaWork:
             self._convolved,
             self._alpha,
             self._beta,
+            self._room,
             self._found,
             layer.state,
             decay=layer.decay,

@@ -9,10 +9,11 @@ Letters: T rows, C width, H query heads, G key/value heads, D head size.
 import math
 from dataclasses import dataclass
 
-from llm.errors import ModelFileError, UnsupportedModelError
+from llm.errors import ModelFileError
 from llm.files.model_file import ModelFile
 from llm.gpu.operations import Activation, CacheSlab, Pairing, Tensor, Weight
 from llm.gpu.tape import Tape
+from llm.models.rope import Rope
 from llm.models.weights import WeightTable
 
 MAX_HEAD_SIZE = 512  # shared memory of the attention kernel
@@ -23,17 +24,11 @@ class AttentionSizes:
     n_heads: int  # H
     n_kv_heads: int  # G
     head_size: int  # D
-    rope_base: float
-    rope_size: int  # values of a head that are rotated
 
     @classmethod
     def from_gguf(cls, file: ModelFile, architecture: str) -> "AttentionSizes":
-        """Raises ModelFileError, and UnsupportedModelError for scalings of positions."""
+        """Raises ModelFileError."""
         meta = file.metadata
-        scaling = meta.str(f"{architecture}.rope.scaling.type", default="none")
-        if scaling != "none":
-            key = f"{architecture}.rope.scaling.type"
-            raise UnsupportedModelError(file.path, key, scaling, ["none"])
         width = meta.int(f"{architecture}.embedding_length", minimum=1)
         n_heads = meta.int(f"{architecture}.attention.head_count", minimum=1)
         head_size = meta.int(f"{architecture}.attention.key_length", default=width // n_heads)
@@ -41,8 +36,6 @@ class AttentionSizes:
             n_heads=n_heads,
             n_kv_heads=meta.int(f"{architecture}.attention.head_count_kv", n_heads, minimum=1),
             head_size=head_size,
-            rope_base=meta.float(f"{architecture}.rope.freq_base", default=10_000.0),
-            rope_size=meta.int(f"{architecture}.rope.dimension_count", default=head_size),
         )
         sizes._check(file, architecture)
         return sizes
@@ -54,12 +47,6 @@ class AttentionSizes:
         if self.head_size % 8 or not 0 < self.head_size <= MAX_HEAD_SIZE:
             problem = f"{self.head_size} is not a multiple of 8 up to {MAX_HEAD_SIZE}"
             raise ModelFileError(file.path, f"{architecture}.attention.key_length", problem)
-        if self.rope_size % 2 or not 0 < self.rope_size <= self.head_size:
-            problem = f"{self.rope_size} is not even and up to the head size of {self.head_size}"
-            raise ModelFileError(file.path, f"{architecture}.rope.dimension_count", problem)
-        if not (math.isfinite(self.rope_base) and self.rope_base > 0):
-            problem = f"{self.rope_base} is not above 0"
-            raise ModelFileError(file.path, f"{architecture}.rope.freq_base", problem)
 
     @property
     def queries(self) -> int:
@@ -102,7 +89,7 @@ class GatedAttention:
 class AttentionWork:
     """Activations of such layers, one after the other."""
 
-    def __init__(self, tape: Tape, sizes: AttentionSizes, rope: Weight) -> None:
+    def __init__(self, tape: Tape, sizes: AttentionSizes, rope: Rope) -> None:
         self._tape = tape
         self._sizes = sizes
         self._rope = rope
@@ -128,12 +115,13 @@ class AttentionWork:
         ):
             tape.rotate(
                 of_heads,
-                self._rope,
+                self._rope.weight,
                 heads=count,
                 pairing=Pairing.HALVES,
                 norm=norm,
                 eps=eps,
                 scale=scale,
+                magnitude=self._rope.magnitude,
             )
         tape.cache_store(self._k, self._v, layer.cells)
         tape.attend(self._q, layer.cells, self._mixed, heads=heads, kv_heads=kv_heads)

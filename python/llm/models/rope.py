@@ -113,6 +113,20 @@ class Rope:
         return {self.weight.name: self.table}
 
 
+def check_sections(file: ModelFile, architecture: str) -> None:
+    """UnsupportedModelError where pairs of a head turn by a position that a text has not.
+
+    The first three sections take turns, a pair each, and have the position of a token; what lies
+    beyond a section's end would be the fourth's.
+    """
+    key = f"{architecture}.rope.dimension_sections"
+    size = file.metadata.int(f"{architecture}.rope.dimension_count", 0)
+    sections = [int(pairs) for pairs in file.metadata.numbers(key, ())]
+    if sections and not all(pair < 3 * sections[pair % 3] for pair in range(size // 2)):
+        wanted = [f"sections of all {size // 2} pairs"]
+        raise UnsupportedModelError(file.path, key, sections, wanted)
+
+
 def yarn_divisors(
     size: int, base: float, factor: float, original: int, fast: float, slow: float
 ) -> NDArray[np.float64]:

@@ -67,8 +67,22 @@ def test_tensors_that_do_not_fit(tmp_path: Path) -> None:
         program_of(path)
 
 
-def test_positions_are_not_scaled(tmp_path: Path) -> None:
-    changes = {"lfm2.rope.scaling.type": "yarn"}
-    path = write_tiny_lfm2(tmp_path / "scaled.gguf", metadata=changes)
-    with pytest.raises(UnsupportedModelError, match=r"scaling\.type is 'yarn'.*none"):
+@pytest.mark.parametrize(
+    ("metadata", "error", "message"),
+    [
+        ({"expert_gating_func": 1}, UnsupportedModelError, r"gating_func is '1'.*2 \(sigmoid\)"),
+        ({"expert_gating_func": None}, ModelFileError, "gating_func"),
+        ({"leading_dense_block_count": 7}, ModelFileError, "is 7, but must be 0 to 6"),
+        ({"leading_dense_block_count": 3}, ModelFileError, "blk.2.ffn_gate.weight: missing"),
+        ({"expert_used_count": 10}, ModelFileError, "is 10, but must be 1 to 9"),
+    ],
+)
+def test_experts_that_do_not_fit(
+    tmp_path: Path, metadata: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    changes = {f"lfm2moe.{key}": value for key, value in metadata.items()}
+    path = write_tiny_lfm2(
+        tmp_path / "broken.gguf", architecture="lfm2moe", leading=2, metadata=changes
+    )
+    with pytest.raises(error, match=message):
         program_of(path)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.architectures.qwen35 import INTERVAL, LAYERS, write_tiny_qwen35
 
@@ -32,10 +33,7 @@ def test_layers(tmp_path: Path) -> None:
 
 def test_further_blocks_are_left_alone(tmp_path: Path) -> None:
     """Files of Qwen3.5 have one that predicts a token more."""
-    path = write_tiny_qwen35(
-        tmp_path / "tiny.gguf",
-        metadata={"qwen35.block_count": LAYERS + 1, "qwen35.nextn_predict_layers": 1},
-    )
+    path = write_tiny_qwen35(tmp_path / "tiny.gguf", further=1)
     operations = program_of(path).record(1, 1).operations
     assert sum(isinstance(op, Attend | DeltaRule) for op in operations) == LAYERS
 
@@ -49,7 +47,10 @@ def test_further_blocks_are_left_alone(tmp_path: Path) -> None:
         ({"full_attention_interval": 2}, "blk.1.attn_q.weight: missing"),
         ({"attention.head_count_kv": 3}, "4 heads do not share 3 key/value heads"),
         ({"attention.key_length": 36}, "36 is not a multiple of 8"),
-        ({"rope.dimension_count": 42}, "rope.dimension_count: 42 is not even and up to"),
+        (
+            {"rope.dimension_count": 42, "rope.dimension_sections": None},
+            "rope.dimension_count: 42 is not even and up to",
+        ),
         ({"ssm.group_count": 4}, "time_step_rank: 6 heads do not share 4 key heads"),
         ({"ssm.state_size": 18}, "state_size: 18 is not a multiple of 4"),
         ({"ssm.state_size": 512}, "state_size: is 512, but must be 4 to 256"),
@@ -66,8 +67,22 @@ def test_metadata_that_do_not_fit(tmp_path: Path, metadata: dict[str, Any], mess
         program_of(path)
 
 
-def test_positions_are_not_scaled(tmp_path: Path) -> None:
-    changes = {"qwen35.rope.scaling.type": "yarn"}
-    path = write_tiny_qwen35(tmp_path / "scaled.gguf", metadata=changes)
-    with pytest.raises(UnsupportedModelError, match=r"scaling\.type is 'yarn'.*none"):
+@pytest.mark.parametrize("name", ["blk.3.attn_q.bias", "blk.0.ffn_norm.weight", "output_norm.bias"])
+def test_what_is_not_used_is_refused(tmp_path: Path, name: str) -> None:
+    path = write_tiny_qwen35(tmp_path / "other.gguf", replaced={name: np.ones(4)})
+    with pytest.raises(UnsupportedModelError, match=f"tensor is '{name}'"):
         program_of(path)
+
+
+def test_sections_leave_no_pair_out(tmp_path: Path) -> None:
+    """Of the six pairs that turn, the first three sections have every third."""
+    for sections, is_whole in (([2, 2, 2, 0], True), ([3, 2, 2, 1], True), ([3, 2, 1, 0], False)):
+        changes = {"qwen35.rope.dimension_sections": sections}
+        path = write_tiny_qwen35(tmp_path / "tiny.gguf", metadata=changes)
+        if is_whole:
+            program_of(path)
+            continue
+        with pytest.raises(
+            UnsupportedModelError, match=r"sections is '\[3, 2, 1, 0\]'.* all 6 pairs"
+        ):
+            program_of(path)

@@ -20,6 +20,10 @@ CONTEXT = 96
 def write_tiny_qwen35(
     path: Path,
     *,
+    architecture: str = "qwen35",
+    experts: int = 0,
+    has_pairs: bool = False,
+    further: int = 0,
     layers: int = LAYERS,
     value_heads: int = 6,
     key_heads: int = 2,
@@ -29,29 +33,38 @@ def write_tiny_qwen35(
     without: tuple[str, ...] = (),
     replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Path:
-    """Writes the model; `metadata`, `without` and `replaced` as for any random model."""
+    """Writes the model, and `further` blocks that predict more tokens; `metadata`, `without` and
+    `replaced` as for any random model."""
     values = value_heads * state_size
     keys: dict[str, Any] = {
-        "qwen35.block_count": layers,
-        "qwen35.context_length": CONTEXT,
-        "qwen35.embedding_length": WIDTH,
-        "qwen35.feed_forward_length": FEED_FORWARD,
-        "qwen35.attention.head_count": HEADS,
-        "qwen35.attention.head_count_kv": KV_HEADS,
-        "qwen35.attention.key_length": HEAD_SIZE,
-        "qwen35.attention.value_length": HEAD_SIZE,
-        "qwen35.attention.layer_norm_rms_epsilon": 1e-6,
-        "qwen35.rope.freq_base": 1e7,
-        "qwen35.rope.dimension_count": ROPE_SIZE,
-        "qwen35.rope.dimension_sections": [2, 2, 2, 0],
-        "qwen35.full_attention_interval": INTERVAL,
-        "qwen35.ssm.conv_kernel": taps,
-        "qwen35.ssm.state_size": state_size,
-        "qwen35.ssm.group_count": key_heads,
-        "qwen35.ssm.time_step_rank": value_heads,
-        "qwen35.ssm.inner_size": values,
-        **(metadata or {}),
+        f"{architecture}.block_count": layers + further,
+        f"{architecture}.nextn_predict_layers": further,
+        f"{architecture}.context_length": CONTEXT,
+        f"{architecture}.embedding_length": WIDTH,
+        f"{architecture}.feed_forward_length": FEED_FORWARD,
+        f"{architecture}.attention.head_count": HEADS,
+        f"{architecture}.attention.head_count_kv": KV_HEADS,
+        f"{architecture}.attention.key_length": HEAD_SIZE,
+        f"{architecture}.attention.value_length": HEAD_SIZE,
+        f"{architecture}.attention.layer_norm_rms_epsilon": 1e-6,
+        f"{architecture}.rope.freq_base": 1e7,
+        f"{architecture}.rope.dimension_count": ROPE_SIZE,
+        f"{architecture}.rope.dimension_sections": [2, 2, 2, 0],
+        f"{architecture}.full_attention_interval": INTERVAL,
+        f"{architecture}.ssm.conv_kernel": taps,
+        f"{architecture}.ssm.state_size": state_size,
+        f"{architecture}.ssm.group_count": key_heads,
+        f"{architecture}.ssm.time_step_rank": value_heads,
+        f"{architecture}.ssm.inner_size": values,
     }
+    if experts:
+        keys |= {
+            f"{architecture}.expert_count": experts,
+            f"{architecture}.expert_used_count": 3,
+            f"{architecture}.expert_feed_forward_length": 64,
+            f"{architecture}.expert_shared_feed_forward_length": 96,
+        }
+    keys |= metadata or {}
     queries = HEADS * HEAD_SIZE
     convolved = 2 * key_heads * state_size + values
     attention: dict[str, tuple[int, ...]] = {
@@ -65,8 +78,11 @@ def write_tiny_qwen35(
     delta: dict[str, tuple[int, ...]] = {
         "attn_qkv.weight": (convolved, WIDTH),
         "attn_gate.weight": (values, WIDTH),
-        "ssm_alpha.weight": (value_heads, WIDTH),
-        "ssm_beta.weight": (value_heads, WIDTH),
+        **(
+            {"ssm_ba.weight": (2 * value_heads, WIDTH)}
+            if has_pairs
+            else {"ssm_alpha.weight": (value_heads, WIDTH), "ssm_beta.weight": (value_heads, WIDTH)}
+        ),
         "ssm_norm.weight": (state_size,),
         "ssm_out.weight": (WIDTH, values),
     }
@@ -76,15 +92,14 @@ def write_tiny_qwen35(
     }
     others = dict(replaced or {})
     source = np.random.default_rng(5)
-    for layer in range(layers):
-        attends = layer % INTERVAL == INTERVAL - 1
+    for layer in range(layers + further):
+        attends = layer >= layers or layer % INTERVAL == INTERVAL - 1
         block: dict[str, tuple[int, ...]] = {
             "attn_norm.weight": (WIDTH,),
             **(attention if attends else delta),
             "post_attention_norm.weight": (WIDTH,),
-            "ffn_gate.weight": (FEED_FORWARD, WIDTH),
-            "ffn_up.weight": (FEED_FORWARD, WIDTH),
-            "ffn_down.weight": (WIDTH, FEED_FORWARD),
+            **(_experts(experts) if experts else DENSE),
+            **(FURTHER if layer >= layers else {}),
         }
         shapes |= {f"blk.{layer}.{name}": shape for name, shape in block.items()}
         if not attends:  # values as large as in a trained model, so that each part counts
@@ -95,14 +110,53 @@ def write_tiny_qwen35(
             }
     formats = {name.split(".")[-2]: Type.F32 for name in shapes}
     return write_random_model(
-        path, "qwen35", keys, shapes, formats, without=without, replaced=others
+        path, architecture, keys, shapes, formats, without=without, replaced=others
     )
 
+
+DENSE: dict[str, tuple[int, ...]] = {
+    "ffn_gate.weight": (FEED_FORWARD, WIDTH),
+    "ffn_up.weight": (FEED_FORWARD, WIDTH),
+    "ffn_down.weight": (WIDTH, FEED_FORWARD),
+}
+
+
+FURTHER: dict[str, tuple[int, ...]] = {
+    "nextn.eh_proj.weight": (WIDTH, 2 * WIDTH),
+    "nextn.enorm.weight": (WIDTH,),
+    "nextn.hnorm.weight": (WIDTH,),
+    "nextn.shared_head_norm.weight": (WIDTH,),
+}
+
+
+def _experts(count: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "ffn_gate_inp.weight": (count, WIDTH),
+        "ffn_gate_exps.weight": (count, 64, WIDTH),
+        "ffn_up_exps.weight": (count, 64, WIDTH),
+        "ffn_down_exps.weight": (count, WIDTH, 64),
+        "ffn_gate_inp_shexp.weight": (WIDTH,),
+        "ffn_gate_shexp.weight": (96, WIDTH),
+        "ffn_up_shexp.weight": (96, WIDTH),
+        "ffn_down_shexp.weight": (WIDTH, 96),
+    }
+
+
+YARN: dict[str, Any] = {
+    "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4.0,
+    "rope.scaling.original_context_length": 24,
+    "rope.scaling.attn_factor": 1.1,
+}
 
 CASES: dict[str, Callable[[Path], Path]] = {
     "three value heads to a key head": write_tiny_qwen35,
     "as many key heads as value heads": partial(
         write_tiny_qwen35, value_heads=8, key_heads=8, state_size=20, taps=3
+    ),
+    "a block that predicts one more token": partial(write_tiny_qwen35, further=1),
+    "yarn": partial(
+        write_tiny_qwen35, metadata={f"qwen35.{key}": value for key, value in YARN.items()}
     ),
     "an output of its own": partial(
         write_tiny_qwen35,

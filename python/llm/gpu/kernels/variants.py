@@ -12,13 +12,7 @@ from llm.gpu.kernels.attend_tiles import SAMPLE_TILES, AttendTile
 from llm.gpu.kernels.experts import CHOOSING, products_of_experts
 from llm.gpu.kernels.kernel import FORMAT_IDS, Kernel, Params
 from llm.gpu.kernels.matrix_tiles import FEW_TILES, MATRIX_TILES, SMALL_MATRIX_TILES
-from llm.gpu.kernels.recurrent import (
-    RECURRENT,
-    SAMPLE_DELTA_RULES,
-    SAMPLE_TAPS,
-    convolve,
-    delta_rule,
-)
+from llm.gpu.kernels.recurrent import RECURRENT, SAMPLE_RECURRENT
 from llm.gpu.kernels.resident import SAMPLE_RESIDENT
 from llm.gpu.kernels.streams import STREAM_KERNELS
 
@@ -336,6 +330,7 @@ KERNELS.update(CHOOSING)
 KERNELS.update(products_of_experts(KERNELS, LANES_PARTS))
 KERNELS.update(SAMPLE_RESIDENT)
 KERNELS.update(RECURRENT)
+KERNELS.update(SAMPLE_RECURRENT)
 
 
 def add_attend_tile(tile: AttendTile) -> str:
@@ -354,17 +349,10 @@ def add_attend_lanes(head_size: int) -> str:
     return name
 
 
-def add_convolve(taps: int) -> str:
-    """Puts the kernel for a model's convolutions into the table; its name."""
-    name = f"convolve_{taps}"
-    KERNELS.setdefault(name, convolve(taps))
-    return name
-
-
-def add_delta_rule(head_size: int, columns: int) -> str:
-    """Puts the kernel for a model's head size into the table; its name."""
-    name = f"delta_rule_{head_size}_{columns}"
-    KERNELS.setdefault(name, delta_rule(head_size, columns))
+def add(named: tuple[str, Kernel]) -> str:
+    """Puts a kernel that has a model's sizes into the table, under its name; the name."""
+    name, kernel = named
+    KERNELS.setdefault(name, kernel)
     return name
 
 
@@ -372,10 +360,6 @@ for _head_size in (48, 256):
     add_attend_lanes(_head_size)
 for _attend_tile in SAMPLE_TILES:
     add_attend_tile(_attend_tile)
-for _taps in SAMPLE_TAPS:
-    add_convolve(_taps)
-for _head_size, _delta_columns in SAMPLE_DELTA_RULES:
-    add_delta_rule(_head_size, _delta_columns)
 
 
 def pack_params(name: str, **fields: int | float | tuple[int, ...]) -> bytes:

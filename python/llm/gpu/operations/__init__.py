@@ -37,6 +37,8 @@ from llm.gpu.operations.operands import (
     Weight,
 )
 from llm.gpu.operations.recurrent import (
+    DELTA_CHUNK,
+    PAIR_FLOATS,
     Convolve,
     DeltaRule,
     GatedNorm,
@@ -48,10 +50,12 @@ from llm.gpu.operations.recurrent import (
 from llm.gpu.operations.streams import Combine, MixStreams, Rescale, Sparsify, Streams
 
 __all__ = [
+    "DELTA_CHUNK",
     "FLOAT_BYTES",
     "MAX_EXPERTS",
     "MAX_USED",
     "PAGE_CELLS",
+    "PAIR_FLOATS",
     "Activate",
     "Activation",
     "AddBias",

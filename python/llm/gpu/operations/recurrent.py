@@ -12,6 +12,9 @@ from enum import IntEnum
 
 from llm.gpu.operations.operands import Region, StateSlab, Tensor, Weight
 
+DELTA_CHUNK = 16  # rows that the delta rule may be applied to at once
+PAIR_FLOATS = 2 * DELTA_CHUNK + 2  # of a row and value head: delta_pairs.glslh
+
 
 class HeadMapping(IntEnum):
     """Which key head a value head h reads; the kernel's own numbers."""
@@ -52,8 +55,9 @@ class DeltaRule:
         S = S + k (x) (sigmoid(beta) * (v - S^T k))
         y = S^T q / sqrt(D)
 
-    `qkv` has in a row the queries and the keys of the key heads, then the values. Source: Yang et
-    al. 2024, Gated Delta Networks.
+    `qkv` has in a row the queries and the keys of the key heads, then the values. `pairs` is room
+    for what an executor may find of the rows of a chunk. Source: Yang et al. 2024, Gated Delta
+    Networks.
     """
 
     qkv: Tensor  # (T, (2*G + H)*D)
@@ -61,6 +65,7 @@ class DeltaRule:
     beta: Tensor  # (T, H)
     decay: Weight  # (1, H), below 0
     bias: Weight  # (1, H)
+    pairs: Tensor  # (T, H*PAIR_FLOATS)
     y: Tensor  # (T, H*D)
     state: StateSlab  # (H, D, D): S[h, key dimension, value dimension]
     key_heads: int
@@ -77,7 +82,7 @@ class DeltaRule:
 
     @property
     def writes(self) -> tuple[Region, ...]:
-        return (self.y.region, self.state.region)
+        return (self.y.region, self.pairs.region, self.state.region)
 
 
 @dataclass(frozen=True, slots=True)
