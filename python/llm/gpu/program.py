@@ -49,6 +49,11 @@ class Program:
         return () if self.tables_in_ram else self.tables
 
     @property
+    def names_in_ram(self) -> set[str]:
+        """Of tables that the host reads."""
+        return {table.name for table in self.tables} if self.tables_in_ram else set()
+
+    @property
     def cache_bytes(self) -> int:
         """Of one whole sequence."""
         return -(-self.context // PAGE_CELLS) * self.page_words * WORD

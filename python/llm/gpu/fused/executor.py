@@ -29,10 +29,9 @@ from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import WORD, Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention, Join
-from llm.gpu.steps.errors import NoStepError
 from llm.gpu.steps.fusion import fuse
 from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
-from llm.gpu.steps.step_sizes import StepSizes
+from llm.gpu.steps.step_sizes import sizes_or_none
 from llm.gpu.steps.steps import Step
 from llm.gpu.steps.tags import NO_PLACES, Places
 from llm.gpu.tape import Tape
@@ -59,7 +58,7 @@ class FusedExecutor(RunsExecutor):
     _picks: Sequence[Sequence[Step]] = ((),)  # what may follow a token's steps
 
     def __init__(self, program: Program, device: RenderingDevice) -> None:
-        self._sizes = _sizes_of(program)
+        self._sizes = sizes_or_none(program.record(1, 1), program.names_in_ram)
         super().__init__(program, device, self._sizes.scratch_floats if self._sizes else 0)
         self._grid: Grid | None = None  # that the kernel was made for
         self._groups = 0  # that run a step; 0: no steps
@@ -180,8 +179,8 @@ class FusedExecutor(RunsExecutor):
         if size == 0:
             return None
         self._grid = Grid(STEP_GROUPS, size)
-        in_ram = _in_ram(self._program)
-        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start), in_ram)
+        names = self._program.names_in_ram
+        self._steps = fuse(self._tape(1, 1), self._sizes.scratch(self._scratch.start), names)
         self._far_steps = []
         for step in self._steps:
             if isinstance(step, Attention):
@@ -383,17 +382,6 @@ class FusedExecutor(RunsExecutor):
         )
         is_ordered = first not in (0, state.NONE)
         return self._pipeline, steps.uniform_set, parameters, (groups, 1, 1), is_ordered
-
-
-def _sizes_of(program: Program) -> StepSizes | None:
-    try:
-        return StepSizes(program.record(1, 1), _in_ram(program))
-    except NoStepError:
-        return None
-
-
-def _in_ram(program: Program) -> set[str]:
-    return {table.name for table in program.tables if program.tables_in_ram}
 
 
 def nothing_steps(count: int) -> Words:

@@ -148,6 +148,14 @@ class StepSizes:
         return pool + 8 * runs + heads + cell + experts + SMALL_SHARED
 
 
+def sizes_or_none(tape: Tape, in_ram: Collection[str]) -> StepSizes | None:
+    """None where the kernel has no steps for it."""
+    try:
+        return StepSizes(tape, in_ram)
+    except NoStepError:
+        return None
+
+
 def _matrices(steps: Iterable[Product]) -> set[str]:
     found = (step.matrices(weight.format.name) for step in steps for weight in step.weights)
     return {matrices for matrices in found if matrices is not None}
