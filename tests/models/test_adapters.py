@@ -64,7 +64,8 @@ def test_two_adapters(tmp_path: Path, weights: tuple[float, float]) -> None:
 CASES = ("gemma3", "phi3", "qwen3", "gemma2", "lfm2", "qwen35", "mistral3")
 
 
-@pytest.mark.parametrize("write", all_cases(*CASES))
+# A block that predicts one more token is not run, and not adapted.
+@pytest.mark.parametrize("write", [it for it in all_cases(*CASES) if "predicts" not in str(it.id)])
 def test_architectures(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     path = write(tmp_path / "tiny.gguf")
     names = ("attn_q", "attn_qkv", "attn_v", "attn_output", "ffn_up", "ffn_down", "ssm_out")

@@ -26,8 +26,15 @@ def program_of(path: Path) -> Program:
 
 
 def idle_of(file: GgufFile) -> set[str]:
-    """Gemma 3n's files have keys and values for layers that read another's."""
-    if file.metadata.str("general.architecture") != "gemma3n":
+    """Gemma 3n's files have keys and values for layers that read another's; some of Qwen3.5 a block
+    that predicts one more token."""
+    architecture = file.metadata.str("general.architecture")
+    blocks = file.metadata.int(f"{architecture}.block_count")
+    predicting = file.metadata.int(f"{architecture}.nextn_predict_layers", default=0)
+    if predicting:
+        starts = tuple(f"blk.{n}." for n in range(blocks - predicting, blocks))
+        return {name for name in file.tensors if name.startswith(starts)}
+    if architecture != "gemma3n":
         return set()
     layers = range(OWN_CELLS, file.metadata.int("gemma3n.block_count"))
     return {f"blk.{n}.attn_{kind}.weight" for n in layers for kind in ("k", "k_norm", "v")}
