@@ -159,6 +159,27 @@ class Gemma4Shape(Shape):
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class GptOssShape(Shape):
+    window: int
+
+    def tensors(self) -> Iterator[tuple[str, tuple[int, ...], str]]:
+        yield from super().tensors()
+        for layer in range(self.layers):
+            yield f"blk.{layer}.attn_sinks.weight", (self.heads,), "f32"
+            for kind, sizes in super()._block():
+                if len(sizes) > 1:  # one of each row
+                    yield f"blk.{layer}.{kind}.bias", sizes[:-1], "f32"
+
+    def metadata(self) -> dict[str, MetadataValue]:
+        return {**super().metadata(), "attention.sliding_window": self.window}
+
+    def _block(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for kind, sizes in super()._block():
+            if kind not in ("attn_q_norm", "attn_k_norm"):
+                yield "post_attention_norm" if kind == "ffn_norm" else kind, sizes
+
+
 # llama.cpp's Q4_K_M: rows of 640 do not divide into blocks of 256, so Gemma has some of 32.
 _GEMMA: dict[str, str | Formats] = {
     "token_embd": "q8_0",
@@ -203,6 +224,14 @@ _GEMMA4: dict[str, str | Formats] = {
     "ffn_down": ("q4_k", "q6_k"),
     "inp_gate": "q4_k",
     "proj": "q4_k",
+}
+
+_GPT_OSS: dict[str, str | Formats] = {
+    **{kind: "q8_0" for kind in _LLAMA if not kind.startswith("ffn")},
+    "ffn_gate_inp": "f32",
+    "ffn_gate_exps": "mxfp4",
+    "ffn_up_exps": "mxfp4",
+    "ffn_down_exps": "mxfp4",
 }
 
 SHAPES = {
@@ -299,6 +328,24 @@ SHAPES = {
             positions=(128,),
             experts=128,
             used_experts=8,
+        ),
+        GptOssShape(
+            name="gpt-oss-20b",
+            architecture="gpt-oss",
+            layers=24,
+            width=2880,
+            feed_forward=2880,
+            heads=64,
+            kv_heads=8,
+            head_size=64,
+            vocabulary=201088,
+            context=131072,
+            rope_base=150000.0,
+            formats=_GPT_OSS,
+            positions=(128,),
+            experts=32,
+            used_experts=4,
+            window=128,
         ),
         Gemma4Shape(
             name="gemma4-e2b",

@@ -29,6 +29,7 @@ _SCALES = {
     "q8_0": {0: 0.0004},
     "q5_0": {0: 0.003},
 }
+_EXPONENTS = {"mxfp4": 121}  # of a block's scale, its first byte: of 2^(e - 128)
 _FLOATS = {"f32": struct.pack("<f", 1.0), "f16": struct.pack("<e", 0.02)}  # each all alike
 
 
@@ -65,10 +66,10 @@ def write(file: BinaryIO, shape: Shape) -> None:
         file.write(struct.pack("<IQ", FORMATS_BY_NAME[format_name].id, offset))
         offset += _padded(_size(sizes, format_name))
     file.write(bytes(-file.tell() % ALIGNMENT))
-    chunks = {name: _random_blocks(name) for name in _SCALES}
+    chunks = {name: _random_blocks(name) for name in (*_SCALES, *_EXPONENTS)}
     chunks |= {name: value * CHUNK_BLOCKS for name, value in _FLOATS.items()}
     chunks["f32"] = _random_floats()
-    ones = struct.pack("<f", 1.0) * max(shape.width, shape.head_size)
+    ones = struct.pack("<f", 1.0) * max(sizes[0] for _, sizes, _ in tensors if len(sizes) == 1)
     for _, sizes, format_name in tensors:
         size = _size(sizes, format_name)
         chunk = memoryview(ones if len(sizes) == 1 else chunks[format_name])
@@ -122,7 +123,9 @@ def _vocabulary(size: int) -> Iterator[tuple[str, int, bytes]]:
 def _random_blocks(name: str) -> bytes:
     size = FORMATS_BY_NAME[name].bytes
     blocks = bytearray(random.Random(name).randbytes(CHUNK_BLOCKS * size))
-    for place, scale in _SCALES[name].items():
+    if name in _EXPONENTS:
+        blocks[::size] = bytes([_EXPONENTS[name]]) * CHUNK_BLOCKS
+    for place, scale in _SCALES.get(name, {}).items():
         for index, byte in enumerate(struct.pack("<e", scale)):
             blocks[place + index :: size] = bytes([byte]) * CHUNK_BLOCKS
     return bytes(blocks)

@@ -32,7 +32,9 @@ def small(name: str) -> Shape:
         pytest.param("llama-1b", 1.236 + 0.263, id="llama-1b, with an output of its own"),
         ("llama-8b", 8.030),
         ("qwen3-8b", 8.191),
+        ("qwen3-14b", 14.768),
         ("qwen3-30b-a3b", 30.532),
+        ("gpt-oss-20b", 20.915),
         ("gemma4-e2b", 4.629),
     ],
 )
