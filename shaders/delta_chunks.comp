@@ -10,9 +10,8 @@
 // Gated Delta Networks, the form in chunks.
 //
 // Defines    GROUP_SIZE  COLUMNS / EACH * PARTS
-//            CHUNK       a multiple of 4
 //            HEAD_SIZE   a multiple of 4 * PARTS
-//            COLUMNS, EACH, PARTS
+//            CHUNK, COLUMNS, EACH, PARTS
 //            IS_STAGED   1: keys and queries go through shared memory; 0: all threads read the same one of
 //                        them at once, where that costs no more
 // Dispatch   (heads * (HEAD_SIZE / COLUMNS), 1, 1)
@@ -46,9 +45,9 @@ const uint VECTORS = OF_HEAD / PARTS; // of a thread
 const uint LANES = COLUMNS / EACH; // threads of a part
 
 uint rows; // of the chunk at hand
-uint keys_at; // its first key of the head, in vectors
-uint queries_at;
-uint pairs_at; // in floats
+uint first_key; // its first key of the head, in vectors
+uint first_query;
+uint first_pair; // in floats
 float change[CHUNK]; // of a column, by each row
 
 #if IS_STAGED
@@ -57,8 +56,8 @@ shared vec4 queries[CHUNK][OF_HEAD];
 shared float pairs[CHUNK][PAIR_FLOATS];
 #endif
 
-shared float at_keys[CHUNK][PARTS][COLUMNS]; // S^T k of a part's dimensions
-shared float at_queries[CHUNK][PARTS][COLUMNS];
+shared float found_by_keys[CHUNK][PARTS][COLUMNS]; // S^T k of a part's dimensions
+shared float found_by_queries[CHUNK][PARTS][COLUMNS];
 
 uint row_vectors() {
 	return (2u * params.key_heads + params.heads) * OF_HEAD;
@@ -67,18 +66,18 @@ uint row_vectors() {
 void begin_chunk(const uint first, const uint head) {
 	const uint key_head = key_head_of(head, params.heads, params.key_heads, params.mapping);
 	rows = min(CHUNK, state[STATE_ROWS] - first);
-	queries_at = params.qkv / 4u + first * row_vectors() + key_head * OF_HEAD;
-	keys_at = queries_at + params.key_heads * OF_HEAD;
-	pairs_at = params.pairs + (first * params.heads + head) * PAIR_FLOATS;
+	first_query = params.qkv / 4u + first * row_vectors() + key_head * OF_HEAD;
+	first_key = first_query + params.key_heads * OF_HEAD;
+	first_pair = params.pairs + (first * params.heads + head) * PAIR_FLOATS;
 #if IS_STAGED
 	for (uint i = gl_LocalInvocationID.x; i < rows * OF_HEAD; i += GROUP_SIZE) {
 		const uint at = i / OF_HEAD * row_vectors() + i % OF_HEAD;
-		keys[i / OF_HEAD][i % OF_HEAD] = work4[keys_at + at];
-		queries[i / OF_HEAD][i % OF_HEAD] = work4[queries_at + at];
+		keys[i / OF_HEAD][i % OF_HEAD] = work4[first_key + at];
+		queries[i / OF_HEAD][i % OF_HEAD] = work4[first_query + at];
 	}
 	for (uint i = gl_LocalInvocationID.x; i < rows * PAIR_FLOATS; i += GROUP_SIZE) {
 		const uint at = i / PAIR_FLOATS * params.heads * PAIR_FLOATS + i % PAIR_FLOATS;
-		pairs[i / PAIR_FLOATS][i % PAIR_FLOATS] = work[pairs_at + at];
+		pairs[i / PAIR_FLOATS][i % PAIR_FLOATS] = work[first_pair + at];
 	}
 	barrier();
 #endif
@@ -93,7 +92,7 @@ vec4 key_at(const uint row, const uint vector) {
 #if IS_STAGED
 	return keys[there(row)][vector];
 #else
-	return work4[keys_at + there(row) * row_vectors() + vector];
+	return work4[first_key + there(row) * row_vectors() + vector];
 #endif
 }
 
@@ -101,7 +100,7 @@ vec4 query_at(const uint row, const uint vector) {
 #if IS_STAGED
 	return queries[there(row)][vector];
 #else
-	return work4[queries_at + there(row) * row_vectors() + vector];
+	return work4[first_query + there(row) * row_vectors() + vector];
 #endif
 }
 
@@ -109,7 +108,7 @@ float pair_at(const uint row, const uint i) {
 #if IS_STAGED
 	return pairs[there(row)][i];
 #else
-	return work[pairs_at + there(row) * params.heads * PAIR_FLOATS + i];
+	return work[first_pair + there(row) * params.heads * PAIR_FLOATS + i];
 #endif
 }
 
@@ -120,7 +119,7 @@ void find_changes(const uint first, const uint head, const uint column, const ui
 	[[unroll]] for (uint r = 0u; r < CHUNK; r++) {
 		float found = 0.0;
 		[[unroll]] for (uint part = 0u; part < PARTS; part++) {
-			found += at_keys[r][part][place];
+			found += found_by_keys[r][part][place];
 		}
 		change[r] = work[values + there(r) * width] - pair_at(r, PAIR_KEPT) * found;
 	}
@@ -140,7 +139,7 @@ void find_rows(const uint first, const uint head, const uint column, const uint 
 		if (r % PARTS == own && r < rows) {
 			float found = 0.0;
 			[[unroll]] for (uint part = 0u; part < PARTS; part++) {
-				found += at_queries[r][part][place];
+				found += found_by_queries[r][part][place];
 			}
 			float sum = pair_at(r, PAIR_KEPT) * found;
 			[[unroll]] for (uint j = 0u; j <= r; j++) {
@@ -192,8 +191,8 @@ void main() {
 				}
 			}
 			[[unroll]] for (uint c = 0u; c < EACH; c++) {
-				at_keys[r][part][c * LANES + lane] = of_key[c];
-				at_queries[r][part][c * LANES + lane] = of_query[c];
+				found_by_keys[r][part][c * LANES + lane] = of_key[c];
+				found_by_queries[r][part][c * LANES + lane] = of_query[c];
 			}
 		}
 		barrier();

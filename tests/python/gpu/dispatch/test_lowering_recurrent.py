@@ -1,4 +1,4 @@
-"""Recurrent operations are a dispatch each; rows of several sequences have groups of their own."""
+"""What recurrent operations become; rows of several sequences have groups of their own."""
 
 import struct
 
@@ -9,7 +9,7 @@ from llm.gpu.device.placement import place
 from llm.gpu.dispatch.dispatches import Dispatch
 from llm.gpu.dispatch.lowering_recurrent import RecurrentLowering
 from llm.gpu.kernels.variants import KERNELS
-from llm.gpu.operations import HeadMapping, StateSlab, Weight
+from llm.gpu.operations import PAIR_FLOATS, HeadMapping, StateSlab, Weight
 from llm.gpu.tape import Tape
 
 ROWS, HEADS, KEY_HEADS, SIZE, TAPS = 19, 6, 2, 20, 4
@@ -22,10 +22,11 @@ NORM = Weight("norm", F32, 1, SIZE)
 WEIGHTS = [NORM, TAPS_WEIGHT, DECAY, BIAS]
 
 
-def a_tape() -> Tape:
-    tape = Tape(ROWS, 1)
+def a_tape(rows: int = ROWS) -> Tape:
+    tape = Tape(rows, 1)
     qkv, convolved = tape.tensor(CONVOLVED), tape.tensor(CONVOLVED)
     alpha, beta = tape.tensor(HEADS), tape.tensor(HEADS)
+    pairs = tape.tensor(HEADS * PAIR_FLOATS)
     gate, y = tape.tensor(VALUES), tape.tensor(VALUES)
     inputs = StateSlab.after([], (TAPS - 1) * CONVOLVED)
     state = StateSlab.after([inputs], VALUES * SIZE)
@@ -35,6 +36,7 @@ def a_tape() -> Tape:
         convolved,
         alpha,
         beta,
+        pairs,
         y,
         state,
         decay=DECAY,
@@ -48,9 +50,13 @@ def a_tape() -> Tape:
     return tape
 
 
-def lowered(*, is_cpu: bool, are_apart: bool) -> list[Dispatch]:
+def lowered(*, is_cpu: bool, are_apart: bool, rows: int = ROWS) -> list[Dispatch]:
     lowering = RecurrentLowering(place(WEIGHTS), 7, is_cpu=is_cpu)
-    return [lowering.lower(op, are_apart=are_apart) for op in a_tape().operations]  # type: ignore[arg-type]
+    made: list[Dispatch] = []
+    for op in a_tape(rows).operations:
+        found = lowering.lower(op, are_apart=are_apart)  # type: ignore[arg-type]
+        made += found if isinstance(found, list) else [found]
+    return made
 
 
 def fields(dispatch: Dispatch) -> dict[str, int | float]:
@@ -59,24 +65,40 @@ def fields(dispatch: Dispatch) -> dict[str, int | float]:
     return dict(zip(kernel.params, values, strict=True))
 
 
-@pytest.mark.parametrize(("is_cpu", "columns"), [(True, 8), (False, 32)])
-@pytest.mark.parametrize("are_apart", [False, True])
-def test_groups(is_cpu: bool, columns: int, are_apart: bool) -> None:
-    dispatches = lowered(is_cpu=is_cpu, are_apart=are_apart)
-    blocks = -(-SIZE // columns)
+@pytest.mark.parametrize("is_cpu", [True, False])
+@pytest.mark.parametrize(("rows", "are_apart"), [(15, False), (15, True), (ROWS, True)])
+def test_groups(is_cpu: bool, rows: int, are_apart: bool) -> None:
+    dispatches = lowered(is_cpu=is_cpu, are_apart=are_apart, rows=rows)
     assert [(each.kernel, each.groups) for each in dispatches] == [
-        (f"convolve_{TAPS}", (-(-CONVOLVED // 64), 3, 1)),
-        ("l2_norm", (2 * KEY_HEADS, ROWS, 1)),
-        (f"delta_rule_{SIZE}_{columns}", (HEADS * blocks, ROWS if are_apart else 1, 1)),
-        ("gated_norm", (HEADS, ROWS, 1)),
-        ("slice_heads", (1, ROWS, 1)),
+        (f"convolve_{TAPS}", (-(-CONVOLVED // 64), -(-rows // 8), 1)),
+        ("l2_norm", (2 * KEY_HEADS, rows, 1)),
+        (f"delta_rule_{SIZE}_32", (HEADS, rows if are_apart else 1, 1)),
+        ("gated_norm", (HEADS, rows, 1)),
+        ("slice_heads", (1, rows, 1)),
     ]
     assert [each.has_slots for each in dispatches] == [True, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("is_cpu", "pairs", "chunks"), [(True, "16", "32_2_1_0"), (False, "64", "16_1_1_1")]
+)
+def test_rows_of_a_prompt_are_taken_in_chunks(is_cpu: bool, pairs: str, chunks: str) -> None:
+    """Heads of five vectors, which several threads could not share."""
+    _, _, first, second, *_ = lowered(is_cpu=is_cpu, are_apart=False)
+    blocks = 1 if is_cpu else 2
+    assert (first.kernel, first.groups) == (f"delta_pairs_{SIZE}_{pairs}", (HEADS, 2, 1))
+    assert (second.kernel, second.groups) == (
+        f"delta_chunks_{SIZE}_{chunks}",
+        (HEADS * blocks, 1, 1),
+    )
+    assert (first.has_slots, second.has_slots) == (False, True)
+    assert set(first.writes) <= set(second.reads)
+    assert not any(region.space == "slots" for region in first.writes)
+
+
 def test_where_things_lie() -> None:
     convolve, _, rule, norm, slices = (
-        fields(each) for each in lowered(is_cpu=True, are_apart=False)
+        fields(each) for each in lowered(is_cpu=True, are_apart=True)
     )
     placements = place(WEIGHTS).placements
     assert convolve["weight"] == placements["taps"].planes[0]
