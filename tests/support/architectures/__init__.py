@@ -9,6 +9,33 @@ import pkgutil
 import pytest
 from _pytest.mark import ParameterSet
 
+WITH_STEPS = (
+    "ernie4_5",
+    "exaone",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "gemma4",
+    "glm4",
+    "granite",
+    "granitemoe",
+    "internlm2",
+    "llama",
+    "mistral3",
+    "mixtral",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "qwen3moe",
+    "smollm3",
+)
+AS_DISPATCHES = (  # of these
+    "glm4, biases",
+    "granite, biases of all products",
+    "granitemoe, an expert that all use",
+    "llama, biases of all products",
+)
+
 
 def all_cases(*names: str) -> list[ParameterSet]:
     """What writes each case of these architectures, or of all, as pytest's parameters."""
