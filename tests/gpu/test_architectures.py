@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
-from support.architectures import all_cases, phi3
+from support.architectures import AS_DISPATCHES, WITH_STEPS, all_cases, phi3
 from support.executors import load, load_dispatch, load_persistent
 from support.logits import logits_of
 from support.random_model import VOCABULARY
@@ -17,34 +17,6 @@ from llm.errors import DeviceError
 from llm.gpu.sampler import GREEDY
 
 PROMPT = np.random.default_rng(3).integers(0, VOCABULARY, 61).tolist()
-WITH_STEPS = (
-    "ernie4_5",
-    "exaone",
-    "exaone4",
-    "gemma",
-    "gemma2",
-    "gemma3",
-    "gemma4",
-    "glm4",
-    "gpt_oss",
-    "granite",
-    "granitemoe",
-    "internlm2",
-    "llama",
-    "mistral3",
-    "mixtral",
-    "phi3",
-    "qwen2",
-    "qwen3",
-    "qwen3moe",
-    "smollm3",
-)
-AS_DISPATCHES = (  # of these
-    "gemma4, experts",
-    "gemma4, experts, gates and ups apart",
-    "glm4, biases",
-    "granitemoe, an expert that all use",
-)
 
 
 @pytest.mark.parametrize("write", all_cases())

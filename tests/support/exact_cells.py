@@ -1,6 +1,6 @@
 """Makes the reference keep keys and values in float32, as llama.cpp does where it is compared.
 
-Hardly anything is rounded on the way then, and a router's near tie falls alike on both sides.
+Then hardly anything is rounded on the way, and near ties of a router fall the same way.
 """
 
 from typing import Any

@@ -54,18 +54,24 @@ NODE_GPU = (
 )
 NODE_GODOT = ("test_llm_", "test_node_recipes", "_scene test_")
 
+# Of each architecture, format and executor.
+TABLE = runners.in_turn(
+    runners.pytest_in("tests/table"), runners.pytest_in_engine("tests/gpu/table")
+)
+
 GROUPS = {
     group.name: group
     for group in (
         Group("lint", _prepare_lint, lambda _arguments: lint.run()),
         Group("python", _prepare_python, runners.pytest_in("tests/python", "tests/models")),
         Group("shaders", _prepare_shaders, runners.pytest_in("tests/shaders")),
-        Group("gpu", _prepare_engine, runners.pytest_in_engine("tests/gpu")),
+        Group("gpu", _prepare_engine, runners.pytest_in_engine("tests/gpu/test_*.py")),
         Group(
             "godot",
             _prepare_engine,
             runners.in_turn(runners.nodes_in_engine(), runners.pytest_in("tests/commands")),
         ),
+        Group("table", _prepare_engine, TABLE),
         Group(
             "node",
             _prepare_engine,
@@ -82,6 +88,7 @@ GROUPS = {
             runners.in_turn(
                 runners.pytest_in("tests/models"),
                 runners.pytest_in_engine("tests/gpu/test_architectures.py"),
+                TABLE,
             ),
             is_selection=True,
         ),

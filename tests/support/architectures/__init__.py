@@ -9,6 +9,35 @@ import pkgutil
 import pytest
 from _pytest.mark import ParameterSet
 
+WITH_STEPS = (
+    "ernie4_5",
+    "exaone",
+    "exaone4",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "gemma4",
+    "glm4",
+    "gpt_oss",
+    "granite",
+    "granitemoe",
+    "internlm2",
+    "llama",
+    "mistral3",
+    "mixtral",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "qwen3moe",
+    "smollm3",
+)
+AS_DISPATCHES = (  # of these
+    "gemma4, experts",
+    "gemma4, experts, gates and ups apart",
+    "glm4, biases",
+    "granitemoe, an expert that all use",
+)
+
 
 def all_cases(*names: str) -> list[ParameterSet]:
     """What writes each case of these architectures, or of all, as pytest's parameters."""
