@@ -33,6 +33,7 @@
 #define TEAM gl_SubgroupID
 
 #define SHARED_BUFFER coherent volatile // what groups tell each other in one dispatch
+#define SHARED_CELLS coherent
 #define WEIGHT_ADDRESSES
 #include "bindings.glslh"
 #include "gate.glslh"

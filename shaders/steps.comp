@@ -37,6 +37,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 #define SHARED_BUFFER coherent volatile // looked at again and again
+#define SHARED_CELLS coherent
 #define WEIGHT_ADDRESSES
 #include "bindings.glslh"
 #include "gate.glslh"

@@ -82,6 +82,15 @@ def test_defines(name: str) -> None:
     assert {"GROUP_SIZE", *kernel.defines} <= documented
 
 
+@pytest.mark.parametrize("name", SAMPLE_RESIDENT)
+def test_groups_see_cells_that_others_store(name: str) -> None:
+    """Or a multiprocessor gives what it read beside them, before they were there."""
+    views = re.findall(r"std430\) SHARED_(\w+) buffer Cache", expand(name))
+    assert views == ["BUFFER", "CELLS"]
+    for view in views:
+        assert re.search(rf"^#define SHARED_{view} coherent", expand(name), re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_group(name: str) -> None:
     kernel = KERNELS[name]
@@ -161,7 +170,7 @@ def test_style(path: Path) -> None:
 def test_bindings(name: str) -> None:
     """One uniform set serves every pipeline only if all declare the same."""
     found = re.findall(
-        r"binding = (\d), std430\) (readonly )?(?:SHARED_BUFFER )?buffer", expand(name)
+        r"binding = (\d), std430\) (readonly )?(?:SHARED_\w+ )?buffer", expand(name)
     )
     weights, others = found[:2], found[2:8]
     assert [(binding, bool(readonly)) for binding, readonly in weights] == [

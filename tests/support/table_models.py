@@ -73,10 +73,13 @@ CHOSEN: dict[str, tuple[Chosen, ...]] = {  # where it is not the first case, or 
         Chosen("an expert that all use", {**DECODER, 128: 512, 64: 256, 6: 2}),
     ),
     "lfm2": (Chosen(sizes=LFM),),
+    "lfm2moe": (Chosen(sizes={**LFM, 64: 256}),),
     "mistral3": (Chosen("queries that grow"),),
     "phi3": (Chosen("a long context"),),
     "qwen2moe": (Chosen(sizes={**DECODER, 64: 256}),),
     "qwen35": (DELTA,),
+    "qwen35moe": (DELTA,),
+    "qwen3next": (DELTA,),
     "stablelm": (Chosen("biases"),),
 }
 
