@@ -169,9 +169,7 @@ def test_style(path: Path) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_bindings(name: str) -> None:
     """One uniform set serves every pipeline only if all declare the same."""
-    found = re.findall(
-        r"binding = (\d), std430\) (readonly )?(?:SHARED_\w+ )?buffer", expand(name)
-    )
+    found = re.findall(r"binding = (\d), std430\) (readonly )?(?:SHARED_\w+ )?buffer", expand(name))
     weights, others = found[:2], found[2:8]
     assert [(binding, bool(readonly)) for binding, readonly in weights] == [
         ("0", True),
