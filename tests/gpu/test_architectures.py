@@ -40,7 +40,8 @@ def test_as_steps(
     path = write(tmp_path / "tiny.gguf")
     models = [load_persistent(path), load(path, "reference")]
     for model in models:
-        model.forward(PROMPT[:40], 0, [39])
+        for first in (0, 20):
+            model.forward(PROMPT[first : first + 20], first, [19])
     found, expected = (model.decode(PROMPT[40], 40, 17, GREEDY, ()) for model in models)
     assert found == expected
     for model in models:

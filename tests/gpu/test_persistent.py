@@ -62,7 +62,10 @@ def reference(path: Path) -> Model:
 
 
 def start(model: Model, count: int) -> None:
-    model.forward(PROMPT[:count], 0, [count - 1])
+    """Runs may be as short as 32, where a machine is slow."""
+    for first in range(0, count, 32):
+        ids = PROMPT[first : min(first + 32, count)]
+        model.forward(ids, first, [len(ids) - 1])
 
 
 def greedy(model: Model, token: int, position: int, count: int) -> list[int]:
