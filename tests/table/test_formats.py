@@ -21,7 +21,7 @@ from llm.generate.model import load_model
 TOKENS = np.random.default_rng(3).integers(260, VOCABULARY, 24).tolist()
 PIECES = (13, 7, *[1] * 4)  # chunks of a prompt, then tokens
 BOUND = 1e-6  # seen: 6e-7, where llama.cpp looks gelu up in a table of float16
-TIE = 2e-3  # nats; such a difference in favour of another token may be rounding
+TIE = 5e-3  # nats; such a difference in favour of another token may be rounding (seen: 2.7e-3)
 TEXTS = ("a", "Where is the inn?", "Käse, and a text that is longer than any window of nine")
 
 
