@@ -139,6 +139,12 @@ def _sources_in_use(standard_library: Path) -> dict[str, Path]:
 
 
 def _place_packages(source: Path, target: Path) -> None:
+    """With what each distribution says of itself: some packages ask for their version there."""
+    for name in set(contents.PACKAGES.values()):
+        metadata = next(source.glob(f"{name}-*.dist-info/METADATA"))
+        place = target / metadata.relative_to(source)
+        place.parent.mkdir(parents=True)
+        shutil.copyfile(metadata, place)
     for pattern in contents.PACKAGES:
         places = sorted(source.glob(pattern))
         if not places:
