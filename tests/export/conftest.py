@@ -27,6 +27,6 @@ def blank(tmp_path: Path, godot: Engine, package: Path) -> NewProject:
     """`blank(enabled=True)`: a project into which the zip was unpacked."""
 
     def make(*, enabled: bool = True) -> BlankProject:
-        return BlankProject(tmp_path, godot, package, enabled=enabled)
+        return BlankProject.unpack(tmp_path, godot, package, enabled=enabled)
 
     return make

@@ -60,14 +60,14 @@ def test_it_is_enabled_and_disabled_and_leaves_nothing(blank: NewProject) -> Non
 def test_a_project_that_has_it_enabled_opens_for_the_first_time(blank: NewProject) -> None:
     project = blank()
     project.write("main.tscn", '[gd_scene format=3]\n\n[node name="Main" type="LLM"]\n')
-    done = project.run("--editor", "--quit-after", "200")
+    done = project.open_once()
     assert done.returncode == 0, done.stdout
     assert not complaints(done.stdout)
 
 
 def test_its_node_answers(blank: NewProject) -> None:
     project = blank()
-    project.run("--editor", "--quit-after", "200")
+    project.open_once()
     project.write("main.gd", ECHO)
     done = project.run("--script", "res://main.gd")
     assert report_of(done.stdout) == {"said": "Who goes there?"}
@@ -76,7 +76,7 @@ def test_its_node_answers(blank: NewProject) -> None:
 
 def test_it_needs_no_python_but_its_own(blank: NewProject) -> None:
     project = blank()
-    project.run("--editor", "--quit-after", "200")
+    project.open_once()
     done = project.run("--script", "res://addons/llm/run.gd", "--", HERE / "imports.py")
     assert done.returncode == 0, done.stdout
     assert "strangers: []" in done.stdout

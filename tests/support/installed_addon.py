@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import zipfile
 from collections.abc import Sequence
@@ -32,15 +33,32 @@ def build_package(godot: Engine) -> Path:
 class BlankProject:
     """A project with nothing but the unpacked zip. Its engine finds no home and no Python."""
 
-    def __init__(self, folder: Path, godot: Engine, package: Path, *, enabled: bool) -> None:
+    def __init__(self, folder: Path, godot: Engine) -> None:
+        """Use `unpack`."""
         self.folder = folder / "project"
         self.home = folder / "home"
         self._godot = godot
-        self.home.mkdir()
+
+    @classmethod
+    def unpack(cls, folder: Path, godot: Engine, package: Path, *, enabled: bool) -> BlankProject:
+        project = cls(folder, godot)
+        project.home.mkdir()
         with zipfile.ZipFile(package) as file:
-            file.extractall(self.folder)
-        settings = SETTINGS + (ENABLED if enabled else "")
-        self.write("project.godot", settings)
+            file.extractall(project.folder)
+        project.write("project.godot", SETTINGS + (ENABLED if enabled else ""))
+        return project
+
+    def copied_to(self, folder: Path) -> BlankProject:
+        """Another of the same contents, the engine's cache too."""
+        project = BlankProject(folder, self._godot)
+        project.home.mkdir()
+        shutil.copytree(self.folder, project.folder)
+        return project
+
+    def open_once(self) -> subprocess.CompletedProcess[str]:
+        """Opens the editor, which takes up the extension and imports everything. It stays for a
+        while: an editor without a window that ends at once crashes (godot#111048)."""
+        return self.run("--editor", "--quit-after", "200")
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")

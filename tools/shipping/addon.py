@@ -35,14 +35,17 @@ def pack(target: Path) -> None:
     partial.replace(target)
 
 
+def sources() -> list[Path]:
+    """What of the zip lies in the checkout as it is."""
+    own = [path for path in sorted(ADDON.rglob("*")) if path.is_file()]
+    own = [path for path in own if path.relative_to(ADDON).parts[0] not in _LEFT_OUT]
+    return own + [ROOT / name for name in _DOCUMENTS]
+
+
 def _contents() -> Iterator[tuple[Path, Path]]:
     """Places below addons/llm, and what lies there."""
-    for path in sorted(ADDON.rglob("*")):
-        name = path.relative_to(ADDON)
-        if path.is_file() and name.parts[0] not in _LEFT_OUT:
-            yield name, path
+    for path in sources():
+        yield path.relative_to(ADDON if ADDON in path.parents else ROOT), path
     for path in sorted([*ADDON_BIN.glob("libllm.*"), *ADDON_BIN.glob("llm.*/**/*")]):
         if path.is_file():
             yield path.relative_to(ADDON), path
-    for document in _DOCUMENTS:
-        yield Path(document), ROOT / document

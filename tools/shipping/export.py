@@ -1,4 +1,4 @@
-"""`./llm export [PRESET…]`: games of this project's export presets, as a user's editor makes them."""
+"""`./llm export [PRESET…]`: games of this project's presets, exported as a user's editor does."""
 
 import configparser
 import shutil
@@ -10,7 +10,7 @@ from setup.engine import Engine
 from setup.main import exclusive, prepare_engine
 from setup.paths import CACHE, ENGINE, ROOT, VENV
 from setup.processes import run_logged
-from setup.report import SetupError, say
+from setup.report import say
 
 PRESETS = ROOT / "export_presets.cfg"
 _DATA = CACHE / "export_data"
@@ -55,10 +55,12 @@ def export(godot: Engine, project: Path, preset: str, program: Path) -> None:
     shutil.rmtree(program.parent, ignore_errors=True)
     program.parent.mkdir(parents=True)
     (ROOT / "build" / ".gdignore").touch()
-    command = [godot.program, "--headless", "--path", project, "--export-release", preset, program]
     run_logged(
         f"exporting {preset}",
-        command,
+        [
+            *(godot.program, "--headless", "--path", project),
+            *("--export-release", preset, program),
+        ],
         environment=template_environment(godot),
         describe=lambda line: line if line.startswith("[") else None,
     )

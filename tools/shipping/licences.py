@@ -33,7 +33,9 @@ def _of_python(standard_library: Path) -> str:
     for path in (standard_library / "LICENSE.txt", packaged):
         if path.exists():
             return path.read_text(encoding="utf-8")
-    raise SetupError(f"no licence of Python found: neither LICENSE.txt in {standard_library} nor {packaged}")
+    raise SetupError(
+        f"no licence of Python found: neither LICENSE.txt in {standard_library} nor {packaged}"
+    )
 
 
 def _of_distribution(name: str) -> str:

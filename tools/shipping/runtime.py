@@ -1,13 +1,13 @@
 """The folder beside the native host with all that Python needs, from which games run too.
 
-    runtime.cfg      where the host finds the rest
-    lib/             libpython, and libraries that not every system has
-    stdlib.zip       the standard library, compiled and trimmed
-    lib-dynload/     its compiled modules
-    packages/        numpy and the others, compiled and trimmed
-    llm.zip          python/ and shaders/ of this project
-    godot_interface.abi3.so, extension_api.marshal    the engine's interface
-    licences/        of all of it
+runtime.cfg      where the host finds the rest
+lib/             libpython, and libraries that not every system has
+stdlib.zip       the standard library, compiled and trimmed
+lib-dynload/     its compiled modules
+packages/        numpy and the others, compiled and trimmed
+llm.zip          python/ and shaders/ of this project
+godot_interface.abi3.so, extension_api.marshal    the engine's interface
+licences/        of all of it
 """
 
 import shutil
@@ -45,7 +45,9 @@ class Python:
     def here() -> "Python":
         library = shared_library(sysconfig.get_config_vars())
         if library is None:
-            raise SetupError("this Python has no shared library; run ./llm setup, then scons of .venv")
+            raise SetupError(
+                "this Python has no shared library; run ./llm setup, then scons of .venv"
+            )
         return Python(
             library.resolve(),
             Path(sysconfig.get_path("stdlib")),

@@ -7,18 +7,19 @@ extends EditorExportPlugin
 ## exported; others are listed in the preset. In the game, such a path means the file of that name
 ## in the folder [code]models[/code] beside the program, else the file in the pack.
 
+enum Placement { BESIDE, IN_PACK, LEFT_OUT }
+
 const ModelNames = preload("model_names.gd")
 
-const BIN: String = "res://addons/llm/bin"
 const ADDON: String = "res://addons/llm/"
 const EXTENSION: String = "res://addons/llm/llm.gdextension"
+## Beside the library of each target of the extension.
+const RUNTIME: String = "res://addons/llm/bin/llm.%s"
 const NOWHERE: String = "res://addons/llm/export/nowhere"
 ## Folder beside the program; python/llm/nodes/model_places.py looks there.
 const MODELS: String = "models"
 const SYSTEMS: PackedStringArray = ["Linux", "Windows", "macOS"]
 const SCANNED: PackedStringArray = ["tscn", "tres", "gd"]
-
-enum Placement { BESIDE, IN_PACK, LEFT_OUT }
 
 const PLACEMENT: StringName = &"llm/models/placement"
 const MORE_MODELS: StringName = &"llm/models/also"
@@ -70,8 +71,8 @@ func _export_begin(
 
 
 func _export_file(path: String, _type: String, _features: PackedStringArray) -> void:
-	if path.begins_with(ADDON) and path != EXTENSION:
-		skip()  # the rest of the add-on is for the editor
+	if path.begins_with(ADDON):
+		skip()  # what a game needs of it is placed already
 	elif path.get_file() in _placed and _placed[path.get_file()] == path:
 		skip()  # by a filter of the preset, and placed already
 	elif path.get_extension() in SCANNED:
@@ -79,16 +80,27 @@ func _export_file(path: String, _type: String, _features: PackedStringArray) -> 
 			_place_model(name, path)
 
 
+## The extension itself too: a preset that exports selected scenes alone would leave it out.
 func _place_runtime(features: PackedStringArray) -> void:
-	for folder: String in DirAccess.get_directories_at(BIN):
-		var tags: PackedStringArray = folder.split(".")
-		if tags.size() == 3 and tags[0] == "llm" and tags[1] in features and tags[2] in features:
-			add_shared_object(BIN.path_join(folder), PackedStringArray(), "")
+	var description: ConfigFile = ConfigFile.new()
+	description.load(EXTENSION)
+	for target: String in description.get_section_keys("libraries"):
+		if Array(target.split(".")).all(func(tag: String) -> bool: return tag in features):
+			var runtime: String = RUNTIME % target
+			var library: String = description.get_value("libraries", target)
+			add_file(EXTENSION, FileAccess.get_file_as_bytes(EXTENSION), false)
+			add_shared_object(ADDON.path_join(library), PackedStringArray(), "")
+			if DirAccess.dir_exists_absolute(runtime):
+				add_shared_object(runtime, PackedStringArray(), "")
+			else:
+				_fail(
+					(
+						"there is no %s: install the add-on again; in a checkout run scons runtime."
+						% runtime
+					)
+				)
 			return
-	_fail(
-		"%s has no runtime for %s: install the add-on again; in a checkout run scons runtime."
-		% [BIN, get_export_platform().get_os_name()]
-	)
+	_fail("%s has no library for %s." % [EXTENSION, get_export_platform().get_os_name()])
 
 
 func _place_model(path: String, named_in: String) -> void:

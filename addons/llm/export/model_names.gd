@@ -6,7 +6,7 @@ extends RefCounted
 ## Every quoted path of a .gguf file in [param text], each once.
 static func find(text: String) -> PackedStringArray:
 	var found: PackedStringArray = []
-	var quoted: RegEx = RegEx.create_from_string("\"([^\"\\n*]*[^\"\\n*/]\\.gguf)\"")
+	var quoted: RegEx = RegEx.create_from_string('"([^"\\n*]*[^"\\n*/]\\.gguf)"')
 	for each: RegExMatch in quoted.search_all(text):
 		if each.get_string(1) not in found:
 			found.append(each.get_string(1))

@@ -70,7 +70,7 @@ def _inline(path: Path, format: str, lists: Lists) -> str:
 
 def _read(path: Path) -> str:
     """By what loaded this module: in a game, both lie in one archive."""
-    loader: Any = __loader__
+    loader: Any = __spec__.loader
     text: bytes = loader.get_data(str(path))
     return text.decode("ascii")
 
