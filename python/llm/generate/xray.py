@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llm.gpu.layers import PartCost
     from llm.gpu.program import Floats
+    from llm.text.tokenizer import Tokenizer
 
 SHOWN = 12  # candidates of a token
 
@@ -83,3 +84,9 @@ class LayersXray:
 
 
 Xray = PromptXray | TokenXray | AttentionXray | LayersXray
+
+
+def shown_text(tokenizer: "Tokenizer", token: int) -> str:
+    """A token's text, or its name where it is no text."""
+    text = tokenizer.token_text(token) if tokenizer.is_control(token) else None
+    return tokenizer.piece(token).decode("utf-8", "replace") if text is None else text

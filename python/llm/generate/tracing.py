@@ -1,0 +1,64 @@
+"""How a choice came about: what is left of the vocabulary, and how likely, sampler by sampler."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from llm.generate.filters import Numbers, entropy, softmax
+from llm.generate.xray import SHOWN, Candidate, Choice, Stage, shown_text
+from llm.gpu.adjustments import FORBIDDEN
+from llm.gpu.program import Candidates, Ids
+
+if TYPE_CHECKING:
+    from llm.generate.sampling import Chooser
+
+BITS = float(np.log2(np.e))  # of a nat
+
+
+class Trace:
+    """Taken before the draw, which it does not touch."""
+
+    def __init__(self, chooser: "Chooser", best: Candidates, position: int) -> None:
+        """`best` are all logits of the token for `position`, as the model has them."""
+        self._tokenizer = chooser.tokenizer
+        self._stages: list[Stage] = []
+        self._likely: list[Numbers] = []  # of each stage, (V,)
+        logits = np.empty_like(best.logits)  # (V,)
+        logits[best.ids] = best.logits
+        self._note("model", best.ids, softmax(best.logits.astype(np.float64)))
+        for name, adjustments in chooser.adjusting():
+            logits = adjustments.apply(logits)
+            allowed = np.flatnonzero(logits > FORBIDDEN)
+            self._note(name, allowed, softmax(logits[allowed].astype(np.float64)))
+        self._adjusted = self._likely[-1]
+        allowed = np.flatnonzero(logits > FORBIDDEN)
+        ordered = allowed[np.lexsort((allowed, -logits[allowed]))]
+        for cut in chooser.cuts(logits[ordered], position):
+            left = ordered[cut.left]
+            self._note(cut.name, left, softmax(logits[left].astype(np.float64) / cut.temperature))
+
+    def choice(self, token: int) -> Choice:
+        """The token that was drawn, and those that are likeliest before and after adjustments."""
+        ids = [token]
+        for pair in zip(*map(_likeliest, (self._adjusted, self._likely[0])), strict=True):
+            ids += [id for id in pair if id is not None]
+        shown = list(dict.fromkeys(ids))[:SHOWN]
+        return Choice(token, tuple(self._stages), tuple(map(self._candidate, shown)))
+
+    def _candidate(self, token: int) -> Candidate:
+        likely = tuple(float(of_all[token]) for of_all in self._likely)
+        return Candidate(token, shown_text(self._tokenizer, token), likely)
+
+    def _note(self, name: str, left: Ids, likely: Numbers) -> None:
+        """The tokens that are left, and how likely each is."""
+        self._stages.append(Stage(name, left.size, entropy(likely) * BITS))
+        whole = np.zeros(self._likely[0].size if self._likely else left.size)  # (V,)
+        whole[left] = likely
+        self._likely.append(whole)
+
+
+def _likeliest(likely: Numbers) -> list[int | None]:
+    """SHOWN tokens, and None where no more may come."""
+    best = np.argsort(-likely, kind="stable")[:SHOWN]
+    found = [int(token) for token in best if likely[token] > 0.0]
+    return [*found, *[None] * (SHOWN - len(found))]
