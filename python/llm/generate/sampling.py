@@ -293,7 +293,12 @@ def choose_tokens(
             best = model.candidates_of_rows(max(counts), adjustments)
         else:  # some ask for all logits
             traces = _traces(choosers, model, positions)
-            best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
+            best = [
+                traces[row].best
+                if row in traces and change is None
+                else model.candidates(counts[row], change, row)
+                for row, change in enumerate(adjustments)
+            ]
         tokens = draw_rows(choosers, best, positions)
         for row, mask in _masks(choosers, tokens).items():
             best[row] = model.candidates(counts[row], mask, row)

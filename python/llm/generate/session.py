@@ -121,7 +121,7 @@ class Session:
             self._emit(self._seat.attention(position, layer))
 
     def tell_layers(self) -> None:
-        """At once, too, which takes about a second."""
+        """At once, too; answers of all sessions wait meanwhile."""
         if self._seat is None:
             self._emit(LayersXray(0, error=self._load_error))
         else:

@@ -1,5 +1,6 @@
 """How a choice came about: what is left of the vocabulary, and how likely, sampler by sampler."""
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,27 +21,27 @@ class Trace:
 
     def __init__(self, chooser: "Chooser", best: Candidates, position: int) -> None:
         """`best` are all logits of the token for `position`, as the model has them."""
+        self.best = best
         self._tokenizer = chooser.tokenizer
         self._stages: list[Stage] = []
         self._likely: list[Numbers] = []  # of each stage, (V,)
         logits = np.empty_like(best.logits)  # (V,)
         logits[best.ids] = best.logits
+        self._allowed = best.ids  # after adjustments, best first
         self._note("model", best.ids, softmax(best.logits.astype(np.float64)))
         for name, adjustments in chooser.adjusting():
             logits = adjustments.apply(logits)
             allowed = np.flatnonzero(logits > FORBIDDEN)
+            self._allowed = allowed[np.lexsort((allowed, -logits[allowed]))]
             self._note(name, allowed, softmax(logits[allowed].astype(np.float64)))
-        self._adjusted = self._likely[-1]
-        allowed = np.flatnonzero(logits > FORBIDDEN)
-        ordered = allowed[np.lexsort((allowed, -logits[allowed]))]
-        for cut in chooser.cuts(logits[ordered], position):
-            left = ordered[cut.left]
+        for cut in chooser.cuts(logits[self._allowed], position):
+            left = self._allowed[cut.left]
             self._note(cut.name, left, softmax(logits[left].astype(np.float64) / cut.temperature))
 
     def choice(self, token: int) -> Choice:
         """The token that was drawn, and those that are likeliest before and after adjustments."""
         ids = [token]
-        for pair in zip(*map(_likeliest, (self._adjusted, self._likely[0])), strict=True):
+        for pair in zip_longest(self._allowed[:SHOWN].tolist(), self.best.ids[:SHOWN].tolist()):
             ids += [id for id in pair if id is not None]
         shown = list(dict.fromkeys(ids))[:SHOWN]
         return Choice(token, tuple(self._stages), tuple(map(self._candidate, shown)))
@@ -55,10 +56,3 @@ class Trace:
         whole = np.zeros(self._likely[0].size if self._likely else left.size)  # (V,)
         whole[left] = likely
         self._likely.append(whole)
-
-
-def _likeliest(likely: Numbers) -> list[int | None]:
-    """SHOWN tokens, and None where no more may come."""
-    best = np.argsort(-likely, kind="stable")[:SHOWN]
-    found = [int(token) for token in best if likely[token] > 0.0]
-    return [*found, *[None] * (SHOWN - len(found))]

@@ -66,7 +66,7 @@ class XRay(Conversing):
 
     def xray_layers(self) -> None:
         """Asks how long each layer takes for a token, and how much memory. [signal xrayed] tells.
-        It is measured by repeating them, which holds all answers up for about a second."""
+        Each is repeated for some time to be measured, and answers wait meanwhile."""
         self._conversing().tell_layers()
 
     def _tell_xray(self, event: Xray) -> None:
