@@ -91,7 +91,10 @@ func test_what_cannot_be_told() -> void:
 	expect_error("layer 18 has no attention; those that have: 0, 1, 2")
 	llm.xray_attention(0, LAYERS)
 	await until(func() -> bool: return llm.get_last_error().contains("layer 18"), "the error")
-	check_equal(_told, [] as Array[Array], "nothing else is told")
+	var kinds: Array = _told.map(func(told: Array) -> String: return told[0])
+	check_equal(kinds, ["attention", "attention"], "who waits is told")
+	check_equal(_told[1][1]["heads"], [], "heads")
+	check(_told[1][1]["error"].begins_with("layer 18 has"), "why")
 
 
 func _make(settings: Dictionary = {}) -> Node:

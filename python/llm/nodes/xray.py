@@ -54,7 +54,8 @@ class XRay(Conversing):
         "each layer, and the head. Each with name, layer (-1 where it is none), seconds (for a "
         "token), weight_bytes, cell_bytes (of the key/value cache, a token), state_bytes (of "
         "recurrent state, a conversation), heads (0 where there is no attention) and window (how "
-        "many tokens these see; 0: all).",
+        "many tokens these see; 0: all).\n"
+        "The last two have error, too: empty, or why there is nothing else.",
     )
 
     def xray_attention(self, position: int, layer: int) -> None:
@@ -71,21 +72,24 @@ class XRay(Conversing):
 
     def _tell_xray(self, event: Xray) -> None:
         match event:
-            case AttentionXray() | LayersXray() if event.error:
-                self._note_error(event.error)
             case PromptXray(id, tokens, texts):
                 told = {"tokens": PackedInt32Array(tokens), "texts": PackedStringArray(texts)}
                 self.xrayed.emit("prompt", {"id": id, **told})
             case TokenXray(id, position, choice, pages):
                 where = {"id": id, "position": position, "pages": _pages(pages)}
                 self.xrayed.emit("token", {**where, **_choice(choice)})
-            case AttentionXray(position, layer, shares) if shares is not None:
-                heads = [PackedFloat32Array(head) for head in shares]
+            case AttentionXray(position, layer, shares, error):
+                heads = [] if shares is None else [PackedFloat32Array(head) for head in shares]
                 place = {"position": position, "layer": layer}
-                self.xrayed.emit("attention", {**place, "heads": heads})
-            case LayersXray(position, parts):
+                self._tell_look("attention", {**place, "heads": heads, "error": error})
+            case LayersXray(position, parts, error):
                 costs = [{**asdict(part), "layer": _number(part.layer)} for part in parts]
-                self.xrayed.emit("layers", {"position": position, "parts": costs})
+                self._tell_look("layers", {"position": position, "parts": costs, "error": error})
+
+    def _tell_look(self, kind: str, xray: dict[str, Any]) -> None:
+        if xray["error"]:
+            self._note_error(xray["error"])
+        self.xrayed.emit(kind, xray)
 
 
 def _number(layer: int | None) -> int:
