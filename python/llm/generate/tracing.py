@@ -28,22 +28,27 @@ class Trace:
         logits = np.empty_like(best.logits)  # (V,)
         logits[best.ids] = best.logits
         self._allowed = best.ids  # after adjustments, best first
+        self._adjusted = 0  # the stage after them
         self._note("model", best.ids, softmax(best.logits.astype(np.float64)))
         for name, adjustments in chooser.adjusting():
             logits = adjustments.apply(logits)
             allowed = np.flatnonzero(logits > FORBIDDEN)
             self._allowed = allowed[np.lexsort((allowed, -logits[allowed]))]
             self._note(name, allowed, softmax(logits[allowed].astype(np.float64)))
+            self._adjusted += 1
         for cut in chooser.cuts(logits[self._allowed], position):
             left = self._allowed[cut.left]
             self._note(cut.name, left, softmax(logits[left].astype(np.float64) / cut.temperature))
 
     def choice(self, token: int) -> Choice:
-        """The token that was drawn, and those that are likeliest before and after adjustments."""
+        """The token that was drawn, and those that are likeliest before and after adjustments, by
+        what they have after them."""
         ids = [token]
         for pair in zip_longest(self._allowed[:SHOWN].tolist(), self.best.ids[:SHOWN].tolist()):
             ids += [id for id in pair if id is not None]
-        shown = list(dict.fromkeys(ids))[:SHOWN]
+        _, *others = list(dict.fromkeys(ids))[:SHOWN]
+        first, adjusted = self._likely[0], self._likely[self._adjusted]
+        shown = [token, *sorted(others, key=lambda id: (-adjusted[id], -first[id]))]
         return Choice(token, tuple(self._stages), tuple(map(self._candidate, shown)))
 
     def _candidate(self, token: int) -> Candidate:

@@ -36,7 +36,7 @@ class Choice:
 
     token: int
     stages: tuple[Stage, ...]
-    candidates: tuple[Candidate, ...]  # the chosen one, then the likeliest others
+    candidates: tuple[Candidate, ...]  # the chosen one, then others, the likeliest first
 
 
 @dataclass(frozen=True, slots=True)
