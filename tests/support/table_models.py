@@ -32,6 +32,7 @@ ENCODER = {160: 256, 480: 768, 416: 512, 832: 1024, 384: 512, 5: 8, 6: 8}
 QWEN_35 = {96: 256, 160: 256, 320: 512, 40: 64, 80: 128, 64: 256}
 LFM = {96: 256, 24: 128, 48: 256, 288: 768, 224: 256, 4: 2}
 GEMMA_4 = {160: 256, 384: 768, 768: 1536, 6: 12, 224: 256, 416: 512, 32: 256}
+GEMMA_4_EXPERTS = {160: 256, 384: 512, 768: 1024, 6: 8, 3: 8, 192: 512, 96: 256, 288: 512}
 
 SIZED = (  # keys that state such a size
     "attention.head_count",
@@ -67,6 +68,8 @@ CHOSEN: dict[str, tuple[Chosen, ...]] = {  # where it is not the first case, or 
     "gemma4": (
         Chosen("per-layer embeddings, shared keys and values", {**GEMMA_4, 288: 2304}),
         Chosen("values made of keys, no per-layer embeddings", {**GEMMA_4, 288: 512}),
+        Chosen("experts", GEMMA_4_EXPERTS),
+        Chosen("experts, gates and ups apart", GEMMA_4_EXPERTS),
     ),
     "granitemoe": (
         Chosen("scales"),

@@ -19,13 +19,7 @@ from llm.gpu.reference.workspace import Workspace
 
 
 def route(run: Workspace, op: Route) -> None:
-    logits = run.view(op.logits)  # (T, E)
-    if op.scoring is Scoring.SOFTMAX:
-        scores = np.exp(logits - logits.max(axis=1, keepdims=True))
-        scores /= scores.sum(axis=1, keepdims=True)
-    else:
-        scores = sigmoid(logits)
-    ranked = scores if op.bias is None else scores + run.weights[op.bias.name]
+    scores, ranked = rank(run, op)
     used = op.choice.used
     chosen = np.argsort(-ranked, axis=1, kind="stable")[:, :used]  # (T, U)
     shares = np.take_along_axis(scores, chosen, axis=1)  # (T, U)
@@ -36,6 +30,17 @@ def route(run: Workspace, op: Route) -> None:
     rows = run.view(op.choice.rows)
     rows[:, :used] = chosen
     rows[:, used:] = shares * np.float32(op.scale)
+
+
+def rank(run: Workspace, op: Route) -> tuple[Floats, Floats]:
+    """The scores of experts, and what they are chosen by, both (T, E)."""
+    logits = run.view(op.logits)  # (T, E)
+    if op.scoring is Scoring.SOFTMAX:
+        scores = np.exp(logits - logits.max(axis=1, keepdims=True))
+        scores /= scores.sum(axis=1, keepdims=True)
+    else:
+        scores = sigmoid(logits)
+    return scores, scores if op.bias is None else scores + run.weights[op.bias.name]
 
 
 def expert_matmul(run: Workspace, op: ExpertMatMul) -> None:
