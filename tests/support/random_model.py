@@ -14,7 +14,7 @@ VOCABULARY = 300
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-RANDOM_SCALES = {  # of each block: d, and a minimum where there is one; for weights of some 0.06
+RANDOM_SCALES = {  # of a block: some d, and a minimum where there is one; for weights of some 0.06
     Type.Q4_0: (0.01,),
     Type.Q4_1: (0.01, -0.08),
     Type.Q5_0: (0.01,),
@@ -108,7 +108,11 @@ def random_matrix(source: np.random.Generator, shape: tuple[int, ...], kind: Typ
     if kind is Type.NVFP4:
         blocks[:, :4] = 8 | blocks[:, :4] & 7  # 2^-7 to 2^-6
     scales = RANDOM_SCALES.get(kind, ())
-    put_scales(kind.name.lower(), blocks, lambda number: np.full(len(blocks), scales[number], "f2"))
+    put_scales(
+        kind.name.lower(),
+        blocks,
+        lambda number: (scales[number] * source.uniform(0.5, 1.5, len(blocks))).astype(np.float16),
+    )
     return blocks.reshape(*shape[:-1], -1)
 
 
