@@ -5,12 +5,14 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from setup.paths import ADDON
 from website import reference
 
 FOLDER = "reference"
 ICON = "icon.svg"
+FOR_DEVELOPERS = ("decisions/", "lab_notes", "where_time_goes")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -24,6 +26,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, ICON, abs_src_path=icon))
     config.nav = expanded(config.nav or [], sorted(file.src_uri for file in files))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_given: Any) -> None:
+    """Lets what games need come first in the search."""
+    if page.file.src_uri.startswith(FOR_DEVELOPERS):
+        page.meta["search"] = {"boost": 0.2}
 
 
 def _add(files: Files, config: MkDocsConfig, name: str, text: str) -> None:
