@@ -2,10 +2,9 @@ extends SceneTree
 ## Talks to the default model in the chat and the demos, and saves what they show; see
 ## screenshot.py.
 
-const PICTURE: String = "res://docs/images/%s.png"
-const SIZES: Dictionary[String, Vector2i] = {
-	"chat": Vector2i(960, 560), "shop": Vector2i(960, 600), "room": Vector2i(960, 600)
-}
+const PICTURE: String = "res://docs/pictures/%s.png"
+const SCENES: Dictionary[String, String] = {"chat": "chat", "shopkeeper": "shop", "room": "room"}
+const SIZE: Vector2i = Vector2i(960, 600)
 const QUESTION: String = "What is the capital of France?"
 const BEGINNING: String = "Once upon a time, in a small village by the sea,"
 const LONGEST_ANSWER: int = 70
@@ -26,15 +25,19 @@ func _run() -> void:
 	_background.set_anchors_and_offsets_preset(Control.PRESET_FULL_RECT)
 	root.add_child(_background)
 	var names: PackedStringArray = OS.get_cmdline_user_args()
-	for name: String in SIZES:
+	for name: String in SCENES:
 		if not names.is_empty() and not name in names:
 			continue
-		var scene: Control = load("res://scenes/%s/%s.tscn" % [name, name]).instantiate()
+		var scene: Control = load(_path(SCENES[name])).instantiate()
 		if not await call("_show_" + name, scene) or not await _save(name):
 			quit(1)
 			return
 		scene.free()
 	quit()
+
+
+func _path(scene: String) -> String:
+	return "res://scenes/%s/%s.tscn" % [scene, scene]
 
 
 func _show_chat(chat: Chat) -> bool:
@@ -52,7 +55,7 @@ func _show_chat(chat: Chat) -> bool:
 	return true
 
 
-func _show_shop(shop: Shop) -> bool:
+func _show_shopkeeper(shop: Shop) -> bool:
 	var llm: LLM = shop.get_node("%LLM")
 	llm.temperature = 0.0
 	_open(shop)
@@ -76,7 +79,7 @@ func _show_room(room: Room) -> bool:
 func _open(scene: Control) -> void:
 	root.add_child(scene)
 	root.content_scale_factor = 1.0
-	root.size = SIZES[scene.name.to_lower()]
+	root.size = SIZE
 
 
 func _over(llm: LLM, is_over: Callable) -> bool:

@@ -1,7 +1,7 @@
 extends "res://tests/godot/llm_case.gd"
 ## The recipes for game authors, as they stand there: each is run, and prints what stands below it.
 
-const RECIPES: String = "res://docs/node.md"
+const RECIPES: String = "res://docs/recipes.md"
 const PRINT_LOG: String = "res://tests/godot/print_log.gd"
 const VARIES: String = "…"
 const NEED_THE_MODEL: PackedStringArray = [

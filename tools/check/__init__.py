@@ -1,4 +1,4 @@
-"""What `./llm test` runs: five groups, each a program whose closing line is counted.
+"""What `./llm test` runs: its groups, each a program whose closing line is counted.
 
 main    the command line, the order, the summary
 groups  what each group needs and runs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from check import lint, runners
 from setup import default_model, display, system_packages
 from setup.main import prepare_engine
-from setup.python_environment import ensure, ensure_test_packages
+from setup.python_environment import ensure, ensure_site_packages, ensure_test_packages
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ def _prepare_engine() -> None:
         system_packages.ensure([system_packages.XVFB])
 
 
+def _prepare_docs() -> None:
+    prepare_engine()
+    ensure_test_packages()
+    ensure_site_packages()
+
+
 # What the nodes are to a game, from the text of a prompt to the scenes.
 NODE_PYTHON = ("tests/python/generate", "tests/python/text")
 NODE_GPU = (
@@ -73,6 +79,7 @@ GROUPS = {
         ),
         Group("table", _prepare_engine, TABLE),
         Group("export", _prepare_engine, runners.pytest_in("tests/export")),
+        Group("docs", _prepare_docs, runners.pytest_in("tests/website")),
         Group(
             "node",
             _prepare_engine,

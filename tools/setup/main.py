@@ -25,6 +25,7 @@ from setup.report import SetupError, say
 
 _OWN_COMMANDS = {
     "test": "run the checks and tests:  [GROUP…] [-- PYTEST ARGUMENTS…]",
+    "docs": "build the site of the documents, in build/site; with --serve, show it",
     "export": "make games of the project's export presets, in build/:  [PRESET…]",
     "setup": "do all of the set-up now",
     "godot": "run the engine on this project:  [ENGINE ARGUMENTS…], for example -e for the editor",
@@ -68,6 +69,10 @@ def _command(name: str, words: list[str]) -> int:
         from shipping.export import main as run_exports
 
         return run_exports(words)
+    if name == "docs":
+        from website.main import main as run_docs
+
+        return run_docs(words)
     if name == "setup" and not words:
         _set_up_everything()
         say("everything is set up")

@@ -17,6 +17,7 @@ from setup.stamp import Stamp, contents
 OLDEST = (3, 11)
 REQUIREMENTS = ROOT / "requirements.txt"
 TEST_REQUIREMENTS = ROOT / "requirements-test.txt"
+SITE_REQUIREMENTS = ROOT / "requirements-docs.txt"
 _FACTS = VENV / "embedding.json"
 
 
@@ -66,11 +67,19 @@ def ensure() -> EmbeddedPython:
 
 def ensure_test_packages() -> None:
     """What only `./llm test` needs; after `ensure`."""
-    inputs = contents([REQUIREMENTS, TEST_REQUIREMENTS])
-    stamp = Stamp(VENV / "tests.stamp", inputs, str(VENV))
+    _ensure_more("tests", TEST_REQUIREMENTS)
+
+
+def ensure_site_packages() -> None:
+    """What only `./llm docs` needs; after `ensure`."""
+    _ensure_more("docs", SITE_REQUIREMENTS)
+
+
+def _ensure_more(purpose: str, requirements: Path) -> None:
+    stamp = Stamp(VENV / f"{purpose}.stamp", contents([REQUIREMENTS, requirements]), str(VENV))
     if not stamp.is_current():
         stamp.clear()
-        _install("installing the pinned packages for tests", TEST_REQUIREMENTS)
+        _install(f"installing the pinned packages for {purpose}", requirements)
         stamp.write()
 
 
