@@ -17,7 +17,8 @@ const TITLES: Dictionary[String, String] = {
 const ROW_GAP: float = 4.0
 const COLUMN_GAP: float = 8.0
 const NARROWEST: float = 66.0  # of a column
-const WIDEST: float = 240.0
+const ROOMY: float = 84.0
+const WIDEST: float = 420.0
 const LABEL_WIDTHS: Vector2 = Vector2(48.0, 150.0)  # least and most
 
 ## How many columns are shown, from the first; 0: all.
@@ -87,7 +88,7 @@ func _draw_column(stage: int, left: float) -> void:
 	var width: float = _column_width()
 	var lines: PackedStringArray = [
 		TITLES.get(told["name"], told["name"]),
-		"%s left" % grouped(told["left"]),
+		grouped(told["left"]) + (" left" if width > ROOMY else ""),
 		"%.2f bits" % told["entropy"],
 	]
 	for line: int in lines.size():
@@ -109,7 +110,7 @@ func _draw_bar(place: Rect2, likely: float, is_chosen: bool) -> void:
 	_box.bg_color = XRayPalette.faint(self) * Color(1.0, 1.0, 1.0, 0.5)
 	draw_style_box(_box, place)
 	if likely > 0.0:
-		_box.bg_color = Color(XRayPalette.accent(self), 0.75 if is_chosen else 0.4)
+		_box.bg_color = Color(XRayPalette.accent(self), 0.55 if is_chosen else 0.32)
 		var length: float = maxf(place.size.x * likely / _most, 2.0)
 		draw_style_box(_box, Rect2(place.position, Vector2(length, place.size.y)))
 	var rise: float = (font.get_ascent(small) - font.get_descent(small)) / 2.0

@@ -42,7 +42,7 @@ static func sureness(control: Control, probability: float) -> Color:
 
 ## Behind a token that has this part of the largest attention.
 static func heat(control: Control, part: float) -> Color:
-	return Color(accent(control), 0.8 * part)
+	return Color(accent(control), 0.55 * part)
 
 
 static func is_dark(control: Control) -> bool:

@@ -9,6 +9,11 @@ extends VBoxContainer
 ## What the colours behind tokens say.
 enum Look { PIECES, SURENESS, ATTENTION }
 
+const LOOKS: StringName = &"looks"
+const TEXT: StringName = &"text"
+const CHOICE: StringName = &"choice"
+const LAYERS: StringName = &"layers"
+const PAGES: StringName = &"pages"
 const NARROW: float = 640.0
 const NOWHERE: Vector2i = Vector2i(-1, -1)
 
@@ -27,7 +32,9 @@ var head: int = -1:
 ## What has been told of the latest answer.
 var record: XRayRecord = XRayRecord.new()
 
-var _parts: Array = []  # of the model, once they have been measured
+## Of the model, once they have been measured: see [signal LLM.xrayed].
+var parts: Array = []
+
 var _measured_model: String = ""
 var _heads: Array = []  # of the attention that was told last
 var _heads_at: Vector2i = NOWHERE  # its position and layer
@@ -45,6 +52,13 @@ var _is_asking: bool = false
 @onready var _choice_title: Label = %ChoiceTitle
 @onready var _pages_summary: Label = %PagesSummary
 @onready var _lower: BoxContainer = %Lower
+@onready var _nodes: Dictionary[StringName, Array] = {
+	LOOKS: [%Looks],
+	TEXT: [%TextScroll, %Caption],
+	CHOICE: [%Choice],
+	LAYERS: [%LayersPart],
+	PAGES: [%PagesPart],
+}
 
 
 func _ready() -> void:
@@ -83,6 +97,15 @@ func select(position: int) -> void:
 	_show_choice()
 	_ask_attention()
 	_scroll_to.call_deferred(position)
+
+
+## Shows these of its parts, LOOKS to PAGES, and hides the others.
+func show_only(names: Array[StringName]) -> void:
+	for part: StringName in _nodes:
+		for node: Control in _nodes[part]:
+			node.visible = part in names
+	(%Side as Control).visible = LAYERS in names or PAGES in names
+	_lower.visible = CHOICE in names or (%Side as Control).visible
 
 
 ## Has the layers measured: see [method LLM.xray_layers].
@@ -168,9 +191,9 @@ func _measure_once() -> void:
 		measure()
 
 
-func _take_parts(parts: Array) -> void:
+func _take_parts(measured: Array) -> void:
 	var had: int = _layer_choice.item_count
-	_parts = parts
+	parts = measured
 	layers.show_parts(parts)
 	_layer_choice.clear()
 	for part: Dictionary in parts:
@@ -186,7 +209,7 @@ func _take_parts(parts: Array) -> void:
 func _fill_heads() -> void:
 	_head_choice.clear()
 	_head_choice.add_item("all heads", 0)
-	for part: Dictionary in _parts:
+	for part: Dictionary in parts:
 		if part["layer"] == layer:
 			for number: int in part["heads"]:
 				_head_choice.add_item("head %d" % number, number + 1)
@@ -205,7 +228,7 @@ func _ask_attention() -> void:
 
 ## What the selected head looked at, by token; empty where it is not known.
 func _shares() -> PackedFloat32Array:
-	if _heads.is_empty() or _heads_at.x != record.looked_from(tokens.selection):
+	if _heads.is_empty() or _heads_at != Vector2i(record.looked_from(tokens.selection), layer):
 		return []
 	if head >= 0 and head < _heads.size():
 		return _heads[head]
@@ -225,8 +248,10 @@ func _show_all() -> void:
 func _show_texts() -> void:
 	tokens.show_texts(record.texts, record.answer_from)
 	pages.show_pages(record.pages)
-	_pages_summary.text = pages.summary()
 	layers.show_cells(record.pages.get("cells", 0))
+	_pages_summary.text = pages.summary()
+	if layers.cache_bytes() > 0:
+		_pages_summary.text += "  ·  %s" % XRayLayers.megabytes(layers.cache_bytes())
 	_color()
 
 
