@@ -61,7 +61,7 @@ func _ready() -> void:
 func _open_first(named: String) -> void:
 	for path: String in [named, _preferences.model_path, default_model]:
 		# What was asked for is opened even if it is not there, so that the window says so.
-		if not path.is_empty() and (path == named or FileAccess.file_exists(path)):
+		if not path.is_empty() and (path == named or _llm.has_model_file(path)):
 			open_model(path)
 			return
 	_show_empty()

@@ -68,7 +68,7 @@ class TestBrokenSetups:
 
     def test_no_configuration(self, project: EngineProject) -> None:
         (project.bin / "runtime.cfg").unlink()
-        assert "runtime.cfg. Run `./llm setup`" in self.run(project)
+        assert "there is no folder llm.linux" in self.run(project)
 
     @pytest.mark.parametrize(
         "text", ["nonsense\n", "library\n", "what = ever\n", "module = " + "x" * 300 + "\n"]

@@ -72,6 +72,7 @@ GROUPS = {
             runners.in_turn(runners.nodes_in_engine(), runners.pytest_in("tests/commands")),
         ),
         Group("table", _prepare_engine, TABLE),
+        Group("export", _prepare_engine, runners.pytest_in("tests/export")),
         Group(
             "node",
             _prepare_engine,

@@ -11,7 +11,7 @@ from check.files import tracked
 from setup.paths import ROOT, VENV
 
 _C_LIKE = (".c", ".h", ".comp", ".glsl", ".glslh")
-_OWN_TOOLS = ("setup", "check", "gpu_bench")
+_OWN_TOOLS = ("setup", "check", "shipping", "gpu_bench")
 
 
 @dataclass(frozen=True)

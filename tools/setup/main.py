@@ -25,6 +25,7 @@ from setup.report import SetupError, say
 
 _OWN_COMMANDS = {
     "test": "run the checks and tests:  [GROUP…] [-- PYTEST ARGUMENTS…]",
+    "export": "make games of the project's export presets, in build/:  [PRESET…]",
     "setup": "do all of the set-up now",
     "godot": "run the engine on this project:  [ENGINE ARGUMENTS…], for example -e for the editor",
 }
@@ -63,6 +64,10 @@ def _command(name: str, words: list[str]) -> int:
         from check.main import main as run_tests
 
         return run_tests(words)
+    if name == "export":
+        from shipping.export import main as run_exports
+
+        return run_exports(words)
     if name == "setup" and not words:
         _set_up_everything()
         say("everything is set up")

@@ -10,5 +10,6 @@ cursor      checked reads from a mapped file
 formats     how large a block of each format is
 grids       tables that the weights of some formats are entries of
 repack      block formats -> the aligned planes that kernels read
-mapping     paths and first bytes; wording: how messages show names and sizes
+mapping     paths and first bytes; pack, files inside a game's pack
+wording     how messages show names and sizes
 """

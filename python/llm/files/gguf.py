@@ -7,7 +7,6 @@ size before it is used, so a damaged file costs an error and never more memory t
 
 import hashlib
 import math
-import mmap
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -43,7 +42,7 @@ class GgufFile(ModelFile):
         version: int,
         metadata: Metadata,
         tensors: dict[str, PlacedTensor],
-        mapped: mmap.mmap,
+        mapped: memoryview,
     ) -> None:
         """Use `open`."""
         self.path = path
@@ -51,13 +50,13 @@ class GgufFile(ModelFile):
         self.version = version
         self.metadata = metadata
         self.tensors: dict[str, PlacedTensor] = tensors  # in the order of the file's records
-        self._mapped: mmap.mmap | None = mapped
+        self._mapped: memoryview | None = mapped
 
     @classmethod
     def open(cls, path: str) -> "GgufFile":
         """Maps and checks a file. ModelFileError, or UnsupportedModelError for unknown formats."""
         mapped = map_file(path)
-        cursor = Cursor(path, memoryview(mapped))
+        cursor = Cursor(path, mapped)
         cursor.take(4)  # the magic, which map_file has seen
         version = _read_version(cursor)
         cursor.field = "tensor count"
@@ -81,14 +80,13 @@ class GgufFile(ModelFile):
     def digest_without_data(self) -> str:
         """Of all that comes before the first tensor's data."""
         end = min((info.offset for info in self.tensors.values()), default=self.size)
-        with memoryview(self._mapping) as view:
-            return hashlib.sha256(view[:end]).hexdigest()
+        return hashlib.sha256(self._mapping[:end]).hexdigest()
 
     def close(self) -> None:
         self._mapped = None
 
     @property
-    def _mapping(self) -> mmap.mmap:
+    def _mapping(self) -> memoryview:
         if self._mapped is None:
             raise ValueError(f"{self.path} is closed")
         return self._mapped

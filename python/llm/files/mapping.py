@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from llm.errors import ModelFileError
+from llm.files import pack
 
 MAGIC = b"GGUF"
 _SUFFIX = ".gguf"
@@ -39,33 +40,46 @@ _LOOKALIKES = (
 )
 
 
-def map_file(path: str) -> mmap.mmap:
-    """Maps a file whose first bytes are GGUF's. Raises ModelFileError for anything else."""
+def map_file(path: str) -> memoryview:
+    """Maps a file whose first bytes are GGUF's. Raises ModelFileError for anything else.
+
+    The file may lie inside a Godot pack: see `pack`. It stays mapped while something of it is used.
+    """
     return _mapped(path, check_magic)
 
 
-def map_any(path: str) -> mmap.mmap:
+def map_any(path: str) -> memoryview:
     """Maps a file, whatever it holds. Raises ModelFileError where that cannot be."""
     return _mapped(path, lambda path, head: None)
 
 
-def _mapped(path: str, check: Callable[[str, bytes], None]) -> mmap.mmap:
+def _mapped(path: str, check: Callable[[str, bytes], None]) -> memoryview:
     try:
-        status = os.stat(path)
-        if stat.S_ISDIR(status.st_mode):
-            raise ModelFileError(path, "file", "is a folder" + _what_is_in(path))
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(path, "file", "is a device or a pipe, not a file")
-        if status.st_size == 0:
+        place = pack.find(path) or _whole(path)
+        if place.size == 0:
             raise ModelFileError(path, "file", "is empty (0 bytes)")
-        with open(path, "rb") as file:
-            check(path, file.read(64))
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with open(place.path, "rb") as file:
+            file.seek(place.start)
+            check(path, file.read(min(64, place.size)))
+            ahead = place.start % mmap.ALLOCATIONGRANULARITY  # mappings start at whole pages
+            size, offset = ahead + place.size, place.start - ahead
+            whole = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, offset=offset)
+            return memoryview(whole)[ahead:]
     except FileNotFoundError:
         raise ModelFileError(path, "file", "does not exist" + _suggestion(path)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(path, "file", f"cannot be opened: {reason}") from None
+
+
+def _whole(path: str) -> pack.Place:
+    """All of a file that is one of its own."""
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise ModelFileError(path, "file", "is a folder" + _what_is_in(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelFileError(path, "file", "is a device or a pipe, not a file")
+    return pack.Place(path, 0, status.st_size)
 
 
 def check_magic(path: str, head: bytes) -> None:

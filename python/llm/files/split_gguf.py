@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from llm.errors import ModelFileError
+from llm.files import pack
 from llm.files.gguf import MAX_TENSORS, GgufFile
 from llm.files.model_file import ModelFile, TensorInfo
 from llm.files.wording import quoted
@@ -51,7 +52,7 @@ class SplitGguf(ModelFile):
         paths = _paths(first, count)
         parts = [first]
         for number, path in enumerate(paths[1:], start=1):
-            if not os.path.exists(path):
+            if not os.path.exists(path) and pack.find(path) is None:
                 problem = f"does not exist; it is part {number + 1:,} of {count:,} of {first.path}"
                 raise ModelFileError(path, "file", problem)
             part = GgufFile.open(path)

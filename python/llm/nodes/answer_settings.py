@@ -9,12 +9,12 @@ from godot import (
     PROPERTY_HINT_TYPE_STRING,
     RANGE,
     PackedStringArray,
-    ProjectSettings,
     export,
 )
 from llm.errors import RequestError
 from llm.generate.request import AdapterUse, SamplingParams
 from llm.nodes.adapter import LLMAdapter
+from llm.nodes.model_places import locate
 from llm.nodes.sampling import LLMSampling
 from llm.text.answer_format import GBNF, REGEX, AnswerFormat
 from llm.text.json_values import held
@@ -160,7 +160,7 @@ class AnswerSettings:
             if not isinstance(adapter, LLMAdapter):
                 found = type(adapter).__name__
                 raise RequestError(f"adapters[{place}] is a {found}; it must be an LLMAdapter")
-            path = adapter.path and ProjectSettings.globalize_path(adapter.path)
+            path = adapter.path and locate(adapter.path)
             uses.append(AdapterUse(path, adapter.weight))
         return tuple(uses)
 

@@ -9,6 +9,7 @@ from godot import ENUM, FILE, RANGE, export, signal
 from llm.errors import RequestError
 from llm.generate.events import Event, Loaded, LoadFailed, LoadProgressed
 from llm.generate.request import LoadSpec
+from llm.nodes.model_places import is_there
 from llm.nodes.shared_worker import spec_of
 
 
@@ -27,7 +28,8 @@ class ModelUser:
         hint=FILE,
         hint_string="*.gguf",
         doc="The model: a GGUF file, the first of a split one, or a Hugging Face folder with "
-        "safetensors; a res://, user:// or absolute path. A change is taken up by "
+        "safetensors; a res://, user:// or absolute path. An exported game has what res:// paths "
+        "name in its folder [code]models[/code], or in its pack. A change is taken up by "
         "the next [method start_worker] or request, and cancels what waits for the old one. For "
         "tests of a game there is a model without a file, which loads at once and needs no GPU: "
         "[code]echo:[/code] answers with the text of the question, "
@@ -95,6 +97,12 @@ class ModelUser:
             self._worker_side().load(self._load_spec())
         except RequestError as problem:
             self._refuse("worker_failed", problem)
+
+    def has_model_file(self, path: str) -> bool:
+        """Whether there is a file or folder at [param path], a path as [member model_path] has it.
+        In an exported game, a res:// path means what the export placed beside the program or in the
+        pack."""
+        return is_there(path)
 
     def get_last_error(self) -> str:
         """Why the latest load or request failed, in one line; empty when none has."""

@@ -4,10 +4,10 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import godot
-from godot import ProjectSettings
 from llm.generate.request import ECHO, LoadSpec
 from llm.generate.worker import Worker
 from llm.gpu.device.release import release_device
+from llm.nodes.model_places import locate
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -21,7 +21,7 @@ def spec_of(model_path: str, executor: str, context_length: int, quantize: str) 
     Raises RequestError where the path is empty.
     """
     if model_path and not model_path.startswith(ECHO):
-        model_path = ProjectSettings.globalize_path(model_path)
+        model_path = locate(model_path)
     return LoadSpec(model_path, executor, context_length, quantize)
 
 

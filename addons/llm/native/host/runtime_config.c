@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MADE_ANEW "Install the add-on again; in a checkout run `./llm setup`."
+
 static char *trim(char *text) {
 	text += strspn(text, " \t\r\n");
 	size_t length = strlen(text);
@@ -56,16 +58,7 @@ static bool store(LLMRuntimeConfig *config, const char *folder, const char *key,
 	return false;
 }
 
-bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char *error, size_t error_size) {
-	memset(config, 0, sizeof(*config));
-	char name[LLM_PATH_SIZE + 16];
-	snprintf(name, sizeof(name), "%s/runtime.cfg", folder);
-
-	FILE *file = fopen(name, "r");
-	if (file == NULL) {
-		snprintf(error, error_size, "there is no %s. Run `./llm setup`, which writes it.", name);
-		return false;
-	}
+static bool read_file(LLMRuntimeConfig *config, FILE *file, const char *folder, const char *name, char *error, size_t error_size) {
 	bool done = true;
 	char line[LLM_PATH_SIZE + 64];
 	for (int number = 1; done && fgets(line, sizeof(line), file) != NULL; number++) {
@@ -79,15 +72,35 @@ bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char 
 		}
 		if (equals == NULL || !store(config, folder, trim(key), trim(equals + 1))) {
 			snprintf(error, error_size,
-					"%s:%d: expected `library`, `home`, `path` (at most %d) or `module`, then `= value`. Run `./llm setup`, which writes it anew.",
+					"%s:%d: expected `library`, `home`, `path` (at most %d) or `module`, then `= value`. " MADE_ANEW,
 					name, number, LLM_MAX_PATHS);
 			done = false;
 		}
 	}
-	fclose(file);
 	if (done && (config->library[0] == '\0' || config->home[0] == '\0' || config->path_count == 0)) {
-		snprintf(error, error_size, "%s: `library`, `home` and `path` must all be there. Run `./llm setup`, which writes it anew.", name);
+		snprintf(error, error_size, "%s: `library`, `home` and `path` must all be there. " MADE_ANEW, name);
 		done = false;
 	}
 	return done;
+}
+
+bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char *error, size_t error_size) {
+	memset(config, 0, sizeof(*config));
+	/* Beside the library it names the places of a checkout; what was installed or exported has a runtime of its own. */
+	const char *const inner[] = { "", "/" LLM_RUNTIME };
+	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+		char place[LLM_PATH_SIZE + sizeof("/" LLM_RUNTIME)];
+		char name[sizeof(place) + sizeof("/runtime.cfg")];
+		snprintf(place, sizeof(place), "%s%s", folder, inner[i]);
+		snprintf(name, sizeof(name), "%s/runtime.cfg", place);
+		FILE *file = fopen(name, "r");
+		if (file != NULL) {
+			bool done = read_file(config, file, place, name, error, error_size);
+			fclose(file);
+			return done;
+		}
+	}
+	snprintf(error, error_size,
+			"there is no folder " LLM_RUNTIME " in %s. A game needs it there: export with the LLM plugin enabled. In a checkout run `./llm setup`.", folder);
+	return false;
 }

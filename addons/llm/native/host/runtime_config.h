@@ -19,8 +19,9 @@ typedef struct {
 	char module[LLM_MODULE_SIZE]; /* imported once the engine's classes are there; may be empty */
 } LLMRuntimeConfig;
 
-/* Reads runtime.cfg in `folder`: lines of `key = value`, `#` starts a comment line, relative paths
- * start at `folder`. On failure returns false, with the reason in `error`. */
+/* Reads runtime.cfg in `folder`, or else in its folder LLM_RUNTIME, such as llm.linux.x86_64: lines of `key = value`,
+ * `#` starts a comment line, relative paths start at the folder of the file. On failure returns false, with the reason
+ * in `error`. */
 bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char *error, size_t error_size);
 
 #endif

@@ -7,7 +7,6 @@ safetensors, format.
 
 import hashlib
 import math
-import mmap
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,8 +73,8 @@ class SafetensorsFile:
     def __init__(self, path: str) -> None:
         """Maps and checks it. Raises ModelFileError."""
         self.path = path
-        self._mapped: mmap.mmap | None = map_any(path)
-        cursor = Cursor(path, memoryview(self._mapped))
+        self._mapped: memoryview | None = map_any(path)
+        cursor = Cursor(path, self._mapped)
         cursor.field = "header length"
         length = cursor.u64()
         if length > MAX_HEADER_BYTES:
@@ -92,7 +91,7 @@ class SafetensorsFile:
         _check_apart(self.tensors, cursor)
 
     @property
-    def mapping(self) -> mmap.mmap:
+    def mapping(self) -> memoryview:
         if self._mapped is None:
             raise ValueError(f"{self.path} is closed")
         return self._mapped

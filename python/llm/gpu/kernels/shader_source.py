@@ -10,11 +10,12 @@ each of HEADS, `#include_experts` for each of EXPERT_ROWS, and `#include_slices`
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.variants import KERNELS
 
-SHADERS = Path(__file__).resolve().parents[4] / "shaders"
+SHADERS = Path(__file__).parents[4] / "shaders"
 INCLUDES = SHADERS / "include"
 
 FORMAT_FILES = {  # formats that share a file, which tells them apart by IS_Q4_0 and so on
@@ -64,7 +65,14 @@ def _inline(path: Path, format: str, lists: Lists) -> str:
         name = found[2].replace("FORMAT", _FILE_OF.get(format, format))
         return _inline(INCLUDES / name, format, lists)
 
-    return _INCLUDE.sub(included, path.read_text(encoding="ascii"))
+    return _INCLUDE.sub(included, _read(path))
+
+
+def _read(path: Path) -> str:
+    """By what loaded this module: in a game, both lie in one archive."""
+    loader: Any = __spec__.loader
+    text: bytes = loader.get_data(str(path))
+    return text.decode("ascii")
 
 
 def _of_entry(path: Path, key: str, entry: str, lists: Lists) -> str:

@@ -1,0 +1,144 @@
+@tool
+extends EditorExportPlugin
+## Puts beside an exported game what its [LLM] nodes need: the runtime, which is Python with
+## everything of this add-on, and the models.
+##
+## Models are found by their paths, "res://….gguf", in the scenes, resources and scripts that are
+## exported; others are listed in the preset. In the game, such a path means the file of that name
+## in the folder [code]models[/code] beside the program, else the file in the pack.
+
+enum Placement { BESIDE, IN_PACK, LEFT_OUT }
+
+const ModelNames = preload("model_names.gd")
+
+const ADDON: String = "res://addons/llm/"
+const EXTENSION: String = "res://addons/llm/llm.gdextension"
+## Beside the library of each target of the extension.
+const RUNTIME: String = "res://addons/llm/bin/llm.%s"
+const NOWHERE: String = "res://addons/llm/export/nowhere"
+## Folder beside the program; python/llm/nodes/model_places.py looks there.
+const MODELS: String = "models"
+const SYSTEMS: PackedStringArray = ["Linux", "Windows", "macOS"]
+const SCANNED: PackedStringArray = ["tscn", "tres", "gd"]
+
+const PLACEMENT: StringName = &"llm/models/placement"
+const MORE_MODELS: StringName = &"llm/models/also"
+
+var _placed: Dictionary[String, String] = {}  # file name -> path
+
+
+## Plugins take turns in the order of their names, and GDScript's leaves scripts to none behind it.
+func _get_name() -> String:
+	return "Add-on LLM"
+
+
+func _supports_platform(platform: EditorExportPlatform) -> bool:
+	return platform.get_os_name() in SYSTEMS
+
+
+func _get_export_options(_platform: EditorExportPlatform) -> Array[Dictionary]:
+	return [
+		{
+			"option":
+			{
+				"name": PLACEMENT,
+				"type": TYPE_INT,
+				"hint": PROPERTY_HINT_ENUM,
+				"hint_string": "Beside the Program,In the Pack,Left Out",
+			},
+			"default_value": Placement.BESIDE,
+		},
+		{
+			"option":
+			{
+				"name": MORE_MODELS,
+				"type": TYPE_PACKED_STRING_ARRAY,
+				"hint": PROPERTY_HINT_TYPE_STRING,
+				"hint_string": "%d/%d:*.gguf" % [TYPE_STRING, PROPERTY_HINT_FILE],
+			},
+			"default_value": PackedStringArray(),
+		},
+	]
+
+
+func _export_begin(
+	features: PackedStringArray, _is_debug: bool, _path: String, _flags: int
+) -> void:
+	_placed.clear()
+	_place_runtime(features)
+	for path: String in get_option(MORE_MODELS):
+		_place_model(path, "the preset")
+
+
+func _export_file(path: String, _type: String, _features: PackedStringArray) -> void:
+	if path.begins_with(ADDON):
+		skip()  # what a game needs of it is placed already
+	elif path.get_file() in _placed and _placed[path.get_file()] == path:
+		skip()  # by a filter of the preset, and placed already
+	elif path.get_extension() in SCANNED:
+		for name: String in ModelNames.find(FileAccess.get_file_as_string(path)):
+			_place_model(name, path)
+
+
+## The extension itself too: a preset that exports selected scenes alone would leave it out.
+func _place_runtime(features: PackedStringArray) -> void:
+	var description: ConfigFile = ConfigFile.new()
+	description.load(EXTENSION)
+	for target: String in description.get_section_keys("libraries"):
+		if Array(target.split(".")).all(func(tag: String) -> bool: return tag in features):
+			var runtime: String = RUNTIME % target
+			var library: String = description.get_value("libraries", target)
+			add_file(EXTENSION, FileAccess.get_file_as_bytes(EXTENSION), false)
+			add_shared_object(ADDON.path_join(library), PackedStringArray(), "")
+			if DirAccess.dir_exists_absolute(runtime):
+				add_shared_object(runtime, PackedStringArray(), "")
+			else:
+				_fail(
+					(
+						"there is no %s: install the add-on again; in a checkout run scons runtime."
+						% runtime
+					)
+				)
+			return
+	_fail("%s has no library for %s." % [EXTENSION, get_export_platform().get_os_name()])
+
+
+func _place_model(path: String, named_in: String) -> void:
+	if get_option(PLACEMENT) == Placement.LEFT_OUT:
+		return
+	if not path.begins_with("res://"):
+		_say(
+			EditorExportPlatform.EXPORT_MESSAGE_WARNING,
+			"%s names the model %s, which players do not have there." % [named_in, path]
+		)
+		return
+	for part: String in ModelNames.parts(path):
+		_place_part(part, named_in)
+
+
+func _place_part(path: String, named_in: String) -> void:
+	var name: String = path.get_file()
+	if _placed.get(name, path) != path:
+		_fail("%s and %s have the same name; rename one." % [_placed[name], path])
+	if name in _placed:
+		return
+	_placed[name] = path
+	if not FileAccess.file_exists(path) and not DirAccess.dir_exists_absolute(path):
+		_fail("%s names the model %s, which is not there." % [named_in, path])
+	elif get_option(PLACEMENT) == Placement.BESIDE:
+		add_shared_object(path, PackedStringArray(), MODELS)
+	elif DirAccess.dir_exists_absolute(path):
+		_fail("%s is a folder, which cannot be in the pack; place it beside." % path)
+	else:
+		add_file(path, FileAccess.get_file_as_bytes(path), false)
+
+
+## Says why, and has the engine copy what is not there: a message alone lets an export from the
+## command line end well.
+func _fail(reason: String) -> void:
+	_say(EditorExportPlatform.EXPORT_MESSAGE_ERROR, reason)
+	add_shared_object(NOWHERE, PackedStringArray(), "")
+
+
+func _say(type: EditorExportPlatform.ExportMessageType, text: String) -> void:
+	get_export_platform().add_message(type, "LLM", text)
