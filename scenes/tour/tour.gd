@@ -43,8 +43,8 @@ func _ready() -> void:
 	_prompt.continues_text = true
 	(_prompt.get_node("%Mode") as Control).hide()
 	_banner.retry_requested.connect(_begin)
-	resized.connect(func() -> void: _columns.vertical = size.x < NARROW)
-	_columns.vertical = size.x < NARROW
+	resized.connect(_on_resized)
+	_on_resized()
 	_begin()
 
 
@@ -75,6 +75,7 @@ func go_to(number: int) -> void:
 	_next.visible = not is_last
 	_prompt.visible = is_last
 	panel.show_only(step.parts)
+	panel.tokens.shows_numbers = step.numbers
 	panel.candidates.stages_shown = step.stages
 	if step.look == XRayPanel.Look.ATTENTION and _best_head.x >= 0:
 		panel.layer = _best_head.x
@@ -154,12 +155,22 @@ func _find_facts() -> Dictionary[String, String]:
 		"layer": str(_best_head.x),
 		"head": str(_best_head.y),
 		"time": XRayLayers.milliseconds(seconds),
-		"likeliest": XRayRecord.shown(likeliest["text"]).strip_edges(),
+		"likeliest": XRayRecord.quoted(likeliest["text"]),
 		"percent": XRayCandidates.percent(likeliest["probabilities"][0]),
-		"chosen": XRayRecord.shown(choice["text"]).strip_edges(),
+		"chosen": XRayRecord.quoted(choice["text"]),
 		"cell": XRayLayers.megabytes(cell),
 		"page": str(choice["pages"]["page_cells"]),
 	}
+
+
+## In a narrow window all is below one another and scrolls together.
+func _on_resized() -> void:
+	_columns.vertical = size.x < NARROW
+	panel.vertical_scroll_mode = (
+		ScrollContainer.SCROLL_MODE_DISABLED
+		if _columns.vertical
+		else ScrollContainer.SCROLL_MODE_AUTO
+	)
 
 
 func _on_load_progress(fraction: float) -> void:

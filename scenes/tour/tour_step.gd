@@ -9,6 +9,8 @@ enum Action { NONE, GO_ON, LET_WRITE }
 ## With names in braces, which stand for what the model says of itself.
 @export_multiline var text: String = ""
 @export var parts: Array[StringName] = []
+## Whether each token's number is shown with it.
+@export var numbers: bool = false
 @export var look: XRayPanel.Look = XRayPanel.Look.PIECES
 ## Samplers that are shown, from the first; 0: all.
 @export var stages: int = 0

@@ -1,3 +1,4 @@
+@tool
 class_name XRayLayers
 extends Control
 ## What each part of the model takes: upwards how long for a token, downwards how much memory. A
@@ -6,7 +7,7 @@ extends Control
 signal layer_selected(layer: int)
 
 const GAP: float = 2.0
-const LEAST_HEIGHT: float = 116.0
+const LEAST_HEIGHT: float = 140.0
 const MEGABYTE: float = 1e6
 const CUT: float = 1.05  # times the largest layer
 const HEAD: String = "head"
@@ -52,7 +53,7 @@ func _draw() -> void:
 	if _parts.is_empty():
 		return
 	var font: Font = get_theme_default_font()
-	var small: int = maxi(get_theme_default_font_size() - 3, 9)
+	var small: int = XRayPalette.small_size(self)
 	var line: float = font.get_height(small)
 	var most: Vector2 = _largest_layer()
 	var room: float = (size.y - 3.0 * line) / 2.0  # above and below the names
@@ -124,7 +125,7 @@ func _times() -> String:
 			layers += part["seconds"]
 		else:
 			rest += part["seconds"]
-	return "layers %s, rest %s" % [milliseconds(layers), milliseconds(rest)]
+	return "time: layers %s, rest %s" % [milliseconds(layers), milliseconds(rest)]
 
 
 func _memories() -> String:
@@ -135,7 +136,7 @@ func _memories() -> String:
 			layers += part["weight_bytes"]
 		else:
 			rest += part["weight_bytes"]
-	return "layers %s, rest %s" % [megabytes(layers), megabytes(rest)]
+	return "memory: layers %s, rest %s" % [megabytes(layers), megabytes(rest)]
 
 
 ## Of keys, values and recurrent state.

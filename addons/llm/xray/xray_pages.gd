@@ -1,3 +1,4 @@
+@tool
 class_name XRayPages
 extends Control
 ## The pages of the key/value cache: this conversation's own, filled as far as they are used, those

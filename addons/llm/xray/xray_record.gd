@@ -1,3 +1,4 @@
+@tool
 class_name XRayRecord
 extends RefCounted
 ## What [signal LLM.xrayed] has told of the latest answer.
@@ -21,11 +22,15 @@ func begin(prompt: Dictionary) -> void:
 	_choices.clear()
 
 
-func add(token: Dictionary) -> void:
+## False for a token that is not the next one: what came before it was not told.
+func add(token: Dictionary) -> bool:
+	if token["position"] != texts.size():
+		return false
 	texts.append(token["text"])
 	ids.append(token["token"])
 	pages = token["pages"]
 	_choices[token["position"]] = token
+	return true
 
 
 ## How the token there was chosen; empty where it belongs to the prompt.
@@ -39,12 +44,24 @@ func probability(position: int) -> float:
 	return -1.0 if told.is_empty() else told["candidates"][0]["probabilities"][0]
 
 
+## How open the choice of that token was to the model, in bits; -1 where it belongs to the prompt.
+func entropy(position: int) -> float:
+	var told: Dictionary = choice(position)
+	return -1.0 if told.is_empty() else told["stages"][0]["entropy"]
+
+
 ## The token from whose place the model looked back when it chose this one; of the prompt, this one.
 ## -1 where nothing has been read yet.
 func looked_from(position: int) -> int:
 	if texts.size() == answer_from:
 		return -1
 	return position - 1 if position >= answer_from else position
+
+
+## A token's text in quotation marks, without the blank that words begin with.
+static func quoted(text: String) -> String:
+	var word: String = shown(text)
+	return "“%s”" % (word.substr(1) if word.begins_with(" ") else word)
 
 
 ## A token's text so that blanks and ends of lines are seen.
