@@ -75,6 +75,19 @@ func test_in_windows_of_any_size() -> void:
 		_tour.go_to(number)
 		await until(func() -> bool: return not _tour.llm.is_answering(), "the answer")
 		await check_fits(_tour, _tour.get_node("Rows"))
+		await picture("tour_%d" % (number + 1))
+
+
+func test_in_a_narrow_window_all_scrolls_together() -> void:
+	await _open()
+	_tour.go_to(1)
+	var before: Vector2i = get_window().size
+	get_window().size = Vector2i(480, 640)
+	await frames(3)
+	check(not _tour.panel.get_v_scroll_bar().visible, "the panel is whole")
+	check(_tour.panel.heads.size.y > 0.0, "each head is shown")
+	await picture("tour_small")
+	get_window().size = before
 
 
 func _open() -> void:

@@ -57,6 +57,8 @@ func test_attention_is_asked_for_where_it_is_looked_at() -> void:
 	]
 	check_equal(asked, wanted, "positions and layers")
 	check(_caption().ends_with("went to “<bos>”."), "it is told: " + _caption())
+	var title: Label = _panel.get_node("%HeadsTitle")
+	check_equal(title.text, "Heads of layer 17, from “brown”", "whose heads are shown")
 	check((_panel.get_node("%HeadsPart") as Control).visible, "each head is shown")
 	check(not (_panel.get_node("%Choice") as Control).visible, "in the place of the choice")
 
@@ -310,6 +312,9 @@ func _light_theme() -> Theme:
 	paper.bg_color = Color.WHITE
 	theme.set_stylebox("panel", "Panel", paper)
 	theme.set_stylebox("normal", "OptionButton", paper)
+	var pressed: StyleBoxFlat = StyleBoxFlat.new()
+	pressed.bg_color = Color.LIGHT_BLUE
+	theme.set_stylebox("pressed", "Button", pressed)
 	return theme
 
 

@@ -280,9 +280,17 @@ func _show_attention() -> void:
 	_largest_share = maxf(XRayAttention.largest(_shares), 1e-6)
 	heads.selection = head
 	heads.show_heads(_attention.heads, record.texts)
-	_heads_title.text = "Heads of layer %d" % layer if layer >= 0 else "Heads"
+	_heads_title.text = _title_of_heads()
 	tokens.queue_redraw()
 	_show_caption()
+
+
+## Those that are shown, until those that are wanted have been told.
+func _title_of_heads() -> String:
+	var at: Vector2i = _attention.place
+	if _attention.heads.is_empty():
+		return "What heads look at"
+	return "Heads of layer %d, from %s" % [at.y, XRayRecord.quoted(record.texts[at.x])]
 
 
 func _color_of(index: int) -> Color:
