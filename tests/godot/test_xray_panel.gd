@@ -167,10 +167,20 @@ func test_what_could_not_be_told_says_why() -> void:
 	check_equal(_caption(), "It is gone.", "the caption")
 
 
+func test_signs_without_a_shape_are_seen() -> void:
+	var shown: Dictionary[String, String] = {
+		" a": " a", "  ": "␣␣", "a\n": "a⏎", "\t": "⇥", "\u0007x": "\\x07x", "": ""
+	}
+	for text: String in shown:
+		check_equal(XRayRecord.shown(text), shown[text], "what is shown")
+
+
 func test_tokens_without_those_before_are_left_out() -> void:
 	_open({"model_path": "echo:"})
 	_llm.xrayed.emit("token", _token(7))
+	_panel.select(7)
 	check_equal(_panel.record.texts.size(), 0, "tokens")
+	check_equal(_panel.tokens.selection, -1, "what is selected")
 
 
 func test_a_long_answer_is_not_slower_at_its_end() -> void:

@@ -1,8 +1,8 @@
 @tool
 class_name XRayLayers
 extends Control
-## What each part of the model takes: upwards how long for a token, downwards how much memory. A
-## click selects a layer.
+## What each part of the model takes: upwards how long for a token, downwards how much memory.
+## Layers without attention are paler. A click selects one that has it.
 
 signal layer_selected(layer: int)
 
@@ -64,7 +64,9 @@ func _draw() -> void:
 		var is_marked: bool = index == _hovered or (part["layer"] == selection and selection >= 0)
 		if is_marked:
 			draw_rect(Rect2(column.position.x, 0.0, column.size.x, size.y), XRayPalette.faint(self))
-		var alpha: float = 1.0 if is_marked else 0.75
+		var alpha: float = 0.75 if part["heads"] > 0 or part["layer"] < 0 else 0.5
+		if is_marked:
+			alpha = 1.0
 		var up: float = part["seconds"] / most.x
 		var down: float = memory_of(part) / most.y
 		var edge: Vector2 = Vector2(column.position.x, middle)
@@ -176,6 +178,8 @@ func _get_tooltip(at_position: Vector2) -> String:
 	if part["heads"] > 0:
 		var seen: String = "all tokens" if part["window"] == 0 else "%d tokens" % part["window"]
 		lines.append("%d heads, which see %s" % [part["heads"], seen])
+	elif part["layer"] >= 0:
+		lines.append("no attention")
 	return "\n".join(lines)
 
 

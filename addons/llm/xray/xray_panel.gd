@@ -39,6 +39,7 @@ var parts: Array = []
 var _shown: Array[StringName] = [LOOKS, TEXT, CHOICE, HEADS, LAYERS, PAGES]
 var _measured_model: String = ""
 var _attention: XRayAttention = XRayAttention.new()
+var _has_more: bool = false  # than is shown
 var _shares: PackedFloat32Array = []  # of the head that is looked at, from the selected token
 var _largest_share: float = 1.0
 
@@ -92,8 +93,10 @@ func _notification(what: int) -> void:
 				_arrange()
 
 
-## Looks at the token with that number in prompt and answer together.
+## Looks at the token with that number in prompt and answer together; nothing where there is none.
 func select(position: int) -> void:
+	if position < 0 or position >= record.texts.size():
+		return
 	tokens.selection = position
 	_show_choice()
 	_show_attention()
@@ -174,18 +177,27 @@ func _on_xrayed(kind: String, xray: Dictionary) -> void:
 			_show_choice()
 			_show_attention()
 		"token":
-			var is_following: bool = tokens.selection in [-1, record.texts.size() - 1]
+			var is_latest: bool = tokens.selection in [-1, record.texts.size() - 1]
 			if record.add(xray):
 				tokens.add(xray["text"], xray["token"])
-				_show_pages()
-				_show_caption()
-				if is_following:
-					select(record.texts.size() - 1)
+				if not _has_more:
+					_has_more = true
+					_show_latest.call_deferred(is_latest)
 		"attention":
 			_attention.take(xray)
 			_show_attention()
 		"layers":
 			_take_parts(xray["parts"])
+
+
+## Of tokens that come in one frame the last is shown, and selected if that before them was.
+func _show_latest(was_latest: bool) -> void:
+	_has_more = false
+	_show_pages()
+	if was_latest:
+		select(record.texts.size() - 1)
+	else:
+		_show_caption()
 
 
 ## Each model's layers are looked at when it answers first: which have heads is only known then.

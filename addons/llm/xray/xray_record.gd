@@ -64,8 +64,12 @@ static func quoted(text: String) -> String:
 	return "“%s”" % (word.substr(1) if word.begins_with(" ") else word)
 
 
-## A token's text so that blanks and ends of lines are seen.
+## A token's text so that blanks, ends of lines and other signs without a shape are seen.
 static func shown(text: String) -> String:
 	if not text.is_empty() and text.strip_edges(true, true).is_empty():
 		text = text.replace(" ", "␣")
-	return text.replace("\n", "⏎").replace("\t", "⇥")
+	var seen: String = ""
+	for letter: String in text.replace("\n", "⏎").replace("\t", "⇥"):
+		var code: int = letter.unicode_at(0)
+		seen += letter if code >= 32 else "\\x%02x" % code
+	return seen
