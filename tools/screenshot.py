@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes pictures of the documents, docs/pictures/*.png, with the default model: the chat, the demos,
+"""Makes the documents' pictures, docs/pictures/*.png, with the default model: the chat, the demos,
 the X-ray and its tour.
 
 The engine draws them on a virtual screen where there is none. The answers are greedy or seeded, so
