@@ -5,25 +5,36 @@ extends RefCounted
 ## Tokens just before that one, which many heads look at whatever they say.
 const NEAR: int = 6
 
-
 ## The layer and the head whose largest share on an earlier token is largest, apart from the first
 ## token and the nearest ones; (-1, -1) where there is none.
-static func search(llm: LLM, position: int, layers: PackedInt32Array) -> Vector2i:
-	var missing: Array[int] = []
+var best: Vector2i = Vector2i(-1, -1)
+
+var _position: int
+var _missing: Array[int] = []
+var _most: float = 0.0
+
+
+## Asks [param llm] for the attention of these layers.
+func _init(llm: LLM, position: int, layers: Array[int]) -> void:
+	_position = position
+	_missing.assign(layers)
+	llm.xrayed.connect(_on_xrayed)
 	for layer: int in layers:
-		missing.append(layer)
 		llm.xray_attention(position, layer)
-	var best: Vector2i = Vector2i(-1, -1)
-	var most: float = 0.0
-	while not missing.is_empty():
-		var told: Array = await llm.xrayed
-		if told[0] != "attention" or told[1]["position"] != position:
-			continue
-		missing.erase(told[1]["layer"])
-		var heads: Array = told[1]["heads"]
-		for head: int in heads.size():
-			for token: int in range(1, position - NEAR):
-				if heads[head][token] > most:
-					most = heads[head][token]
-					best = Vector2i(told[1]["layer"], head)
-	return best
+
+
+## Whether all of them have been told.
+func is_done() -> bool:
+	return _missing.is_empty()
+
+
+func _on_xrayed(kind: String, told: Dictionary) -> void:
+	if kind != "attention" or told["position"] != _position or not told["layer"] in _missing:
+		return
+	_missing.erase(told["layer"])
+	var heads: Array = told["heads"]
+	for head: int in heads.size():
+		for token: int in range(1, _position - NEAR):
+			if heads[head][token] > _most:
+				_most = heads[head][token]
+				best = Vector2i(told["layer"], head)

@@ -15,6 +15,7 @@ const ADVICE: String = "./llm demo tour  brings a model of its own;  --model FIL
 var step_number: int = -1
 
 var _facts: Dictionary[String, String] = {}
+var _finder: HeadFinder = null  # a local one would leak where the tour is left meanwhile
 var _best_head: Vector2i = Vector2i(-1, -1)
 
 @onready var llm: LLM = %LLM
@@ -81,7 +82,7 @@ func go_to(number: int) -> void:
 		panel.layer = _best_head.x
 		panel.head = _best_head.y
 	panel.look = step.look
-	if step.action == TourStep.Action.GO_ON:
+	if step.action == TourStep.Action.GO_ON and not llm.is_answering() and _has_one_token():
 		_write(story)
 	elif not is_last:
 		panel.select(panel.record.answer_from)
@@ -100,10 +101,9 @@ func _begin() -> void:
 	await llm.response_ended
 	if llm.get_end_reason() == "error":
 		return
-	while panel.parts.is_empty():
+	while panel.is_measuring:
 		await llm.xrayed
-	_best_head = await HeadFinder.search(llm, panel.record.answer_from - 1, _attentive_layers())
-	_facts = _find_facts()
+	await _look_into()
 	_status.text = ModelReport.title(llm.model_path)
 	go_to(0)
 
@@ -123,17 +123,31 @@ func _write(text: String) -> void:
 	llm.complete(text)
 
 
-func _attentive_layers() -> PackedInt32Array:
-	var found: PackedInt32Array = []
+func _has_one_token() -> bool:
+	return panel.record.texts.size() <= panel.record.answer_from + 1
+
+
+## What is said of the text that is shown.
+func _look_into() -> void:
+	var from: int = panel.record.answer_from - 1
+	_finder = HeadFinder.new(llm, from, _attentive_layers())
+	while not _finder.is_done():
+		await llm.xrayed
+	_best_head = _finder.best
+	var choice: Dictionary = panel.record.choice(panel.record.answer_from)
+	if not choice.is_empty():  # another has not begun meanwhile
+		_facts = _find_facts(choice)
+
+
+func _attentive_layers() -> Array[int]:
+	var found: Array[int] = []
 	for part: Dictionary in panel.parts:
 		if part["heads"] > 0:
 			found.append(part["layer"])
 	return found
 
 
-func _find_facts() -> Dictionary[String, String]:
-	var record: XRayRecord = panel.record
-	var choice: Dictionary = record.choice(record.answer_from)
+func _find_facts(choice: Dictionary) -> Dictionary[String, String]:
 	var likeliest: Dictionary = choice["candidates"][0]
 	for candidate: Dictionary in choice["candidates"]:
 		if candidate["probabilities"][0] > likeliest["probabilities"][0]:
@@ -148,7 +162,7 @@ func _find_facts() -> Dictionary[String, String]:
 		cell += part["cell_bytes"]
 		layers += int(part["layer"] >= 0)
 	return {
-		"read": str(record.answer_from),
+		"read": str(panel.record.answer_from),
 		"vocabulary": XRayCandidates.grouped(choice["stages"][0]["left"]),
 		"layers": str(layers),
 		"heads": str(heads),
@@ -186,3 +200,5 @@ func _on_response_ended(_id: int, reason: String) -> void:
 	_prompt.busy = false
 	if reason == "error" and not _banner.visible:
 		_banner.show_error(llm.get_last_error(), "", false, false)
+	elif reason != "error" and step_number >= 0:
+		_look_into()

@@ -49,6 +49,22 @@ func test_the_model_goes_on_and_one_may_write() -> void:
 	check(prompt.busy, "it writes")
 	await until(func() -> bool: return not prompt.busy, "the end")
 	check_equal(_tour.panel.record.texts[1], "The", "what is shown")
+	await until(func() -> bool: return _tour._facts["read"] == "7", "what is said of it")
+	_tour.go_to(0)
+	check(_text("%Text").contains("this one into 7"), _text("%Text"))
+
+
+func test_back_and_forth_while_it_writes() -> void:
+	await _open()
+	for number: int in [5, 4, 5, 6, 5] as Array[int]:
+		_tour.go_to(number)
+	await until(func() -> bool: return not _tour.llm.is_answering(), "the rest")
+	await frames(2)
+	var written: int = _tour.panel.record.texts.size()
+	_tour.go_to(4)
+	_tour.go_to(5)
+	check(not _tour.llm.is_answering(), "it is not written again")
+	check_equal(_tour.panel.record.texts.size(), written, "what is written")
 
 
 func test_keys() -> void:

@@ -35,6 +35,8 @@ var head: int = -1:
 var record: XRayRecord = XRayRecord.new()
 ## Of the model, once they have been measured: see [signal LLM.xrayed].
 var parts: Array = []
+## Until they have been.
+var is_measuring: bool = false
 
 var _shown: Array[StringName] = [LOOKS, TEXT, CHOICE, HEADS, LAYERS, PAGES]
 var _measured_model: String = ""
@@ -113,6 +115,7 @@ func show_only(names: Array[StringName]) -> void:
 ## Has the layers measured: see [method LLM.xray_layers].
 func measure() -> void:
 	if is_instance_valid(llm):
+		is_measuring = true
 		llm.xray_layers()
 
 
@@ -209,6 +212,7 @@ func _measure_once() -> void:
 
 
 func _take_parts(measured: Array) -> void:
+	is_measuring = false
 	parts = measured
 	layers.show_parts(parts)
 	_show_pages()
