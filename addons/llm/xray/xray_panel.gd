@@ -39,6 +39,7 @@ var parts: Array = []
 var is_measuring: bool = false
 
 var _shown: Array[StringName] = [LOOKS, TEXT, CHOICE, HEADS, LAYERS, PAGES]
+var _is_edited: bool = false  # in the editor, where it would be saved as it is
 var _measured_model: String = ""
 var _attention: XRayAttention = XRayAttention.new()
 var _has_more: bool = false  # than is shown
@@ -62,7 +63,7 @@ var _looks: Array[Button] = [%PiecesButton, %SurenessButton, %EntropyButton, %At
 
 
 func _ready() -> void:
-	if is_part_of_edited_scene():
+	if _is_edited:
 		return
 	var group: ButtonGroup = ButtonGroup.new()
 	for index: int in _looks.size():
@@ -89,6 +90,7 @@ func _ready() -> void:
 func _notification(what: int) -> void:
 	match what:
 		NOTIFICATION_VISIBILITY_CHANGED, NOTIFICATION_ENTER_TREE, NOTIFICATION_EXIT_TREE:
+			_is_edited = _is_edited or is_part_of_edited_scene()
 			_turn(what != NOTIFICATION_EXIT_TREE and is_visible_in_tree())
 		NOTIFICATION_RESIZED:
 			if _is_live():
@@ -130,13 +132,12 @@ func _set_llm(node: LLM) -> void:
 		_turn(is_visible_in_tree())
 
 
-## Not in a scene that is edited, which would be saved as it is.
 func _is_live() -> bool:
-	return is_node_ready() and not is_part_of_edited_scene()
+	return is_node_ready() and not _is_edited
 
 
 func _turn(is_on: bool) -> void:
-	if is_instance_valid(llm) and not is_part_of_edited_scene():
+	if is_instance_valid(llm) and is_inside_tree() and not _is_edited:
 		llm.xray = is_on
 
 
