@@ -3,7 +3,13 @@ extends SceneTree
 ## screenshot.py.
 
 const PICTURE: String = "res://docs/pictures/%s.png"
-const SCENES: Dictionary[String, String] = {"chat": "chat", "shopkeeper": "shop", "room": "room"}
+const SCENES: Dictionary[String, String] = {
+	"chat": "res://scenes/chat/chat.tscn",
+	"shopkeeper": "res://scenes/shop/shop.tscn",
+	"room": "res://scenes/room/room.tscn",
+	"xray": "res://addons/llm/xray/xray_panel.tscn",
+	"tour": "res://scenes/tour/tour.tscn",
+}
 const SIZE: Vector2i = Vector2i(960, 600)
 const QUESTION: String = "What is the capital of France?"
 const BEGINNING: String = "Once upon a time, in a small village by the sea,"
@@ -11,6 +17,9 @@ const LONGEST_ANSWER: int = 70
 const PURCHASE: String = "I would like to buy the rope."
 const TOPIC: String = "What happened here last night?"
 const SEED: int = 5
+const MODEL: String = "res://.models/gemma-3-270m-q4_k_m.gguf"
+const MARGIN: int = 16
+const CHOSEN: int = 4  # of the answer's tokens
 const MANY_LETTERS: int = 24
 const PATIENCE_MS: int = 240_000
 
@@ -28,16 +37,13 @@ func _run() -> void:
 	for name: String in SCENES:
 		if not names.is_empty() and not name in names:
 			continue
-		var scene: Control = load(_path(SCENES[name])).instantiate()
+		var scene: Control = load(SCENES[name]).instantiate()
 		if not await call("_show_" + name, scene) or not await _save(name):
 			quit(1)
 			return
 		scene.free()
 	quit()
 
-
-func _path(scene: String) -> String:
-	return "res://scenes/%s/%s.tscn" % [scene, scene]
 
 
 func _show_chat(chat: Chat) -> bool:
@@ -74,6 +80,38 @@ func _show_room(room: Room) -> bool:
 	var is_over: Callable = func() -> bool:
 		return room.talk.round_number == 0 or people.all(have_begun)
 	return await _over((people[0] as Npc).llm, is_over)
+
+
+## How a token was chosen, of a text that a small model goes on with.
+func _show_xray(panel: XRayPanel) -> bool:
+	var llm: LLM = LLM.new()
+	llm.model_path = MODEL
+	llm.context_length = 1024
+	llm.seed = SEED
+	llm.max_tokens = LONGEST_ANSWER
+	panel.add_child(llm)
+	panel.llm = llm
+	_open(panel)
+	panel.set_anchors_and_offsets_preset(
+		Control.PRESET_FULL_RECT, Control.PRESET_MODE_MINSIZE, MARGIN
+	)
+	llm.complete(BEGINNING)
+	if not await _over(llm, func() -> bool: return not llm.is_answering()):
+		return false
+	panel.look = XRayPanel.Look.SURENESS
+	panel.select(panel.record.answer_from + CHOSEN)
+	return true
+
+
+## The step that shows what a head looks at.
+func _show_tour(tour: Tour) -> bool:
+	_open(tour)
+	if not await _over(tour.get_node("%LLM"), func() -> bool: return tour.step_number == 0):
+		return false
+	tour.go_to(1)
+	var title: Label = tour.panel.get_node("%HeadsTitle")
+	var wanted: String = "Heads of layer %d," % tour.panel.layer
+	return await _over(tour.llm, func() -> bool: return title.text.begins_with(wanted))
 
 
 func _open(scene: Control) -> void:

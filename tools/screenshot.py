@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the README's pictures, docs/pictures/*.png: the chat and the demos, with the default model.
+"""Makes the documents' pictures, docs/pictures/*.png, with the default model: the chat, the demos,
+the X-ray and its tour.
 
 The engine draws them on a virtual screen where there is none. The answers are greedy or seeded, so
 that little more than the speeds differs from one run to the next. Arguments name some of the
-pictures: chat, shopkeeper, room.
+pictures: chat, shopkeeper, room, xray, tour.
 """
 
 import sys

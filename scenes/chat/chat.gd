@@ -4,7 +4,7 @@ extends Control
 ##
 ## The views say what the user wants; the node says what happens. Nothing here waits for either.
 
-## Below this width the settings take the conversation's place instead of standing beside it.
+## Below this width a drawer takes the conversation's place instead of standing beside it.
 const NARROW: float = 760.0
 ## Below this height the line of keyboard hints makes room.
 const LOW: float = 460.0
@@ -39,6 +39,7 @@ var _is_mode_guessed: bool = false  # chat or continue, by the name of a file th
 @onready var _hint: Label = %Hint
 @onready var _main: Control = %Main
 @onready var _settings: SettingsPanel = %SettingsPanel
+@onready var _xray: Control = %XRay
 @onready var _picker: ModelPicker = %ModelPicker
 @onready var _stats_timer: Timer = %StatsTimer
 
@@ -81,8 +82,8 @@ func _unhandled_key_input(event: InputEvent) -> void:
 		_end_edit()
 	elif _banner.visible:
 		_banner.hide()
-	elif _settings.visible:
-		_show_settings(false)
+	elif _settings.visible or _xray.visible:
+		_open_drawer(null)
 	else:
 		return
 	get_viewport().set_input_as_handled()
@@ -155,7 +156,12 @@ func _connect_views() -> void:
 	get_window().files_dropped.connect(_on_files_dropped)
 	_top_bar.open_requested.connect(_pick_model)
 	_top_bar.new_chat_requested.connect(new_chat)
-	_top_bar.settings_toggled.connect(_show_settings)
+	_top_bar.settings_toggled.connect(
+		func(is_open: bool) -> void: _open_drawer(_settings if is_open else null)
+	)
+	_top_bar.xray_toggled.connect(
+		func(is_open: bool) -> void: _open_drawer(_xray if is_open else null)
+	)
 	_empty.open_requested.connect(_pick_model)
 	_empty.suggestion_chosen.connect(send)
 	_messages.retry_requested.connect(ask_again)
@@ -166,7 +172,7 @@ func _connect_views() -> void:
 	_prompt.stop_requested.connect(_llm.stop_generation)
 	_prompt.scroll_requested.connect(_messages.scroll_pages)
 	_prompt.edit_requested.connect(_on_edit_requested)
-	_settings.close_requested.connect(_show_settings.bind(false))
+	_settings.close_requested.connect(_open_drawer.bind(null))
 	_settings_sync.reload_needed.connect(_load)
 	_picker.model_chosen.connect(open_model)
 
@@ -201,14 +207,18 @@ func _end_turn() -> void:
 	_stats_timer.stop()
 
 
-func _show_settings(is_open: bool) -> void:
-	_settings.visible = is_open
-	_top_bar.is_settings_open = is_open
-	_on_resized()
-	if is_open:
-		_settings.focus_first()
-	else:
+## The settings or the X-ray, one at a time; null closes it.
+func _open_drawer(drawer: Control) -> void:
+	if _settings.visible:
 		_preferences.save()
+	_settings.visible = drawer == _settings
+	_xray.visible = drawer == _xray
+	_top_bar.is_settings_open = _settings.visible
+	_top_bar.is_xray_open = _xray.visible
+	_on_resized()
+	if _settings.visible:
+		_settings.focus_first()
+	elif _main.visible:
 		_prompt.focus_input()
 
 
@@ -340,7 +350,7 @@ func _on_files_dropped(paths: PackedStringArray) -> void:
 
 func _on_resized() -> void:
 	var is_narrow: bool = size.x < NARROW
-	_main.visible = not (is_narrow and _settings.visible)
+	_main.visible = not (is_narrow and (_settings.visible or _xray.visible))
 	_settings.size_flags_horizontal = SIZE_EXPAND_FILL if is_narrow else SIZE_FILL
 	_hint.text = HINT if _edited == null else EDIT_HINT
 	_hint.visible = size.y >= LOW or _edited != null

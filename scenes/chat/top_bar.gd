@@ -8,6 +8,8 @@ signal open_requested
 signal new_chat_requested
 ## The user opens or closes the settings.
 signal settings_toggled(is_open: bool)
+## The user opens or closes the look inside.
+signal xray_toggled(is_open: bool)
 
 ## Below this width the context is told in the status line alone, without its own meter.
 const METER_MIN_WIDTH: float = 640.0
@@ -17,12 +19,18 @@ var is_settings_open: bool = false:
 	set(value):
 		is_settings_open = value
 		_settings.set_pressed_no_signal(value)
+## What the button of the X-ray shows.
+var is_xray_open: bool = false:
+	set(value):
+		is_xray_open = value
+		_xray.set_pressed_no_signal(value)
 
 @onready var _model: Button = %Model
 @onready var _status: Label = %Status
 @onready var _meter: ProgressBar = %ContextMeter
 @onready var _new_chat: Button = %NewChat
 @onready var _settings: Button = %Settings
+@onready var _xray: Button = %XRay
 @onready var _progress: ProgressBar = %LoadProgress
 
 
@@ -30,6 +38,7 @@ func _ready() -> void:
 	_model.pressed.connect(open_requested.emit)
 	_new_chat.pressed.connect(new_chat_requested.emit)
 	_settings.toggled.connect(settings_toggled.emit)
+	_xray.toggled.connect(xray_toggled.emit)
 	resized.connect(_on_resized)
 
 

@@ -50,3 +50,24 @@ func check_fits(scene: Control, part: Control) -> void:
 		var place: Rect2 = part.get_global_rect()
 		check(scene.get_global_rect().encloses(place), "it is at %s of %s" % [place, size])
 	get_window().size = before
+
+
+## What the window shows, once the layout has settled; also saved as user://pictures/NAME.png, for
+## people to look at. Null where nothing is drawn, as with --headless.
+func picture(name: String) -> Image:
+	await frames(5)
+	if DisplayServer.get_name() == "headless":
+		return null
+	RenderingServer.force_draw()
+	var shown: Image = get_viewport().get_texture().get_image()
+	shown.convert(Image.FORMAT_RGB8)
+	DirAccess.make_dir_recursive_absolute("user://pictures")
+	check_equal(shown.save_png("user://pictures/%s.png" % name), OK, "saving " + name)
+	return shown
+
+
+## As bright as all of [param shown] is, from 0 to 1.
+func brightness(shown: Image) -> float:
+	var small: Image = shown.duplicate()
+	small.resize(1, 1, Image.INTERPOLATE_TRILINEAR)
+	return small.get_pixel(0, 0).get_luminance()

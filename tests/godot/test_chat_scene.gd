@@ -154,6 +154,31 @@ func test_settings_by_keyboard() -> void:
 	check_equal(_prompt().text, "x", "and gives the prompt the focus")
 
 
+func test_the_xray_opens_beside_the_conversation() -> void:
+	await _open_echo()
+	var drawer: Control = _chat.get_node("%XRay")
+	check(not drawer.visible and not _llm.xray, "it is closed, and nothing is told")
+	_press(KEY_I, {"ctrl": true})
+	check(drawer.visible and _llm.xray, "Ctrl+I opens it")
+	await _ask("Aye.")
+	var panel: XRayPanel = _chat.get_node("%XRayPanel")
+	check_equal(panel.record.texts[-1], "<end>", "what it shows")
+	_press(KEY_COMMA, {"ctrl": true})
+	check(not drawer.visible and not _llm.xray, "the settings take its place")
+	_press(KEY_I, {"ctrl": true})
+	check(not (_chat.get_node("%SettingsPanel") as Control).visible, "and it takes theirs")
+	var before: Vector2i = get_window().size
+	get_window().size = Vector2i(480, 360)
+	await frames(3)
+	check(not (_chat.get_node("%Main") as Control).visible, "alone in a small window")
+	check(_chat.get_global_rect().encloses(drawer.get_global_rect()), "where it fits")
+	get_window().size = before
+	_press(KEY_ESCAPE)
+	check(not drawer.visible and not _llm.xray, "Escape closes it")
+	_type("x")
+	check_equal(_prompt().text, "x", "and gives the prompt the focus")
+
+
 func test_tab_reaches_everything() -> void:
 	await _open("")
 	_messages().show()
@@ -161,10 +186,12 @@ func test_tab_reaches_everything() -> void:
 	_chat.send("no model is open, so this shows the banner")
 	await frames(2)
 	var reached: PackedStringArray = []
-	for _step: int in 12:
+	for _step: int in 13:
 		_press(KEY_TAB)
 		reached.append(get_viewport().gui_get_focus_owner().name)
-	for wanted: String in "Model NewChat Settings Copy Open Dismiss Input Mode Send".split(" "):
+	for wanted: String in "Model NewChat XRay Settings Copy Open Dismiss Input Mode Send".split(
+		" "
+	):
 		check(wanted in reached, "Tab goes to %s; it goes to %s" % [wanted, ", ".join(reached)])
 
 

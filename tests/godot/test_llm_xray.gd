@@ -97,6 +97,26 @@ func test_what_cannot_be_told() -> void:
 	check(_told[1][1]["error"].begins_with("layer 18 has"), "why")
 
 
+func test_the_example_of_the_documents() -> void:
+	var page: String = FileAccess.get_file_as_string("res://docs/xray.md")
+	var script: GDScript = GDScript.new()
+	script.source_code = page.get_slice("```gdscript\n", 1).get_slice("```", 0)
+	check_equal(script.reload(), OK, "it compiles")
+	var scene: Node = Node.new()
+	var llm: Node = new_llm({"max_tokens": 3})
+	llm.name = "LLM"
+	llm.xrayed.connect(
+		func(kind: String, xray: Dictionary) -> void: _told.append([kind, xray] as Array)
+	)
+	scene.add_child(llm)
+	scene.set_script(script)
+	add_child(scene)
+	await until(func() -> bool: return _all("attention").size() == 3, "what was looked at")
+	for told: Dictionary in _all("attention"):
+		check_equal([told["layer"], told["heads"].size()], [5, HEADS], "the layer and its heads")
+	check_equal(_all("token").size(), 3, "tokens")
+
+
 func _make(settings: Dictionary = {}) -> Node:
 	var llm: Node = make_llm({"xray": true, "max_tokens": 4}.merged(settings, true))
 	llm.xrayed.connect(

@@ -1,3 +1,4 @@
+@tool
 class_name XRayCandidates
 extends Control
 ## The tokens that might have come: a row for each, and for each sampler a column of bars that say
@@ -14,10 +15,12 @@ const TITLES: Dictionary[String, String] = {
 	"dry": "DRY",
 	"xtc": "XTC",
 }
+const SHORT_TITLES: Dictionary[String, String] = {"model": "model", "temperature": "temp."}
 const ROW_GAP: float = 4.0
 const COLUMN_GAP: float = 8.0
-const NARROWEST: float = 66.0  # of a column
-const WIDEST: float = 240.0
+const NARROWEST: float = 54.0  # of a column
+const ROOMY: float = 84.0
+const WIDEST: float = 420.0
 const LABEL_WIDTHS: Vector2 = Vector2(48.0, 150.0)  # least and most
 
 ## How many columns are shown, from the first; 0: all.
@@ -82,13 +85,13 @@ func _draw() -> void:
 
 func _draw_column(stage: int, left: float) -> void:
 	var font: Font = get_theme_default_font()
-	var small: int = _small_size()
+	var small: int = XRayPalette.small_size(self)
 	var told: Dictionary = _choice["stages"][stage]
 	var width: float = _column_width()
 	var lines: PackedStringArray = [
-		TITLES.get(told["name"], told["name"]),
-		"%s left" % grouped(told["left"]),
-		"%.2f bits" % told["entropy"],
+		_title(told["name"], width > ROOMY),
+		grouped(told["left"]) + (" left" if width > ROOMY else ""),
+		("%.2f bits" if width > ROOMY else "%.1f bits") % told["entropy"],
 	]
 	for line: int in lines.size():
 		var ink: Color = XRayPalette.text(self) if line == 0 else XRayPalette.muted(self)
@@ -105,23 +108,27 @@ func _draw_column(stage: int, left: float) -> void:
 ## All bars have one scale, by which the longest fills its column.
 func _draw_bar(place: Rect2, likely: float, is_chosen: bool) -> void:
 	var font: Font = get_theme_default_font()
-	var small: int = _small_size()
+	var small: int = XRayPalette.small_size(self)
 	_box.bg_color = XRayPalette.faint(self) * Color(1.0, 1.0, 1.0, 0.5)
 	draw_style_box(_box, place)
 	if likely > 0.0:
-		_box.bg_color = Color(XRayPalette.accent(self), 0.75 if is_chosen else 0.4)
+		_box.bg_color = Color(XRayPalette.accent(self), 0.55 if is_chosen else 0.32)
 		var length: float = maxf(place.size.x * likely / _most, 2.0)
 		draw_style_box(_box, Rect2(place.position, Vector2(length, place.size.y)))
-	var rise: float = (font.get_ascent(small) - font.get_descent(small)) / 2.0
 	draw_string(
 		font,
-		Vector2(place.position.x + 6.0, place.get_center().y + rise),
+		Vector2(place.position.x + 6.0, place.get_center().y + XRayPalette.middle(font, small)),
 		"–" if likely <= 0.0 else percent(likely),
 		HORIZONTAL_ALIGNMENT_LEFT,
 		-1.0,
 		small,
 		XRayPalette.text(self) if likely > 0.0 else XRayPalette.muted(self)
 	)
+
+
+func _title(sampler: String, is_roomy: bool) -> String:
+	var title: String = TITLES.get(sampler, sampler.replace("_", " "))
+	return title if is_roomy else SHORT_TITLES.get(sampler, title)
 
 
 ## As people read it: three digits at most.
@@ -170,15 +177,11 @@ func _label_width() -> float:
 
 
 func _header_height() -> float:
-	return 3.0 * get_theme_default_font().get_height(_small_size()) + 8.0
+	return 3.0 * get_theme_default_font().get_height(XRayPalette.small_size(self)) + 8.0
 
 
 func _row_height() -> float:
 	return get_theme_default_font().get_height(get_theme_default_font_size()) + ROW_GAP
-
-
-func _small_size() -> int:
-	return maxi(get_theme_default_font_size() - 3, 9)
 
 
 func _set_stages_shown(count: int) -> void:

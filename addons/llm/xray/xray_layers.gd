@@ -1,12 +1,13 @@
+@tool
 class_name XRayLayers
 extends Control
-## What each part of the model takes: upwards how long for a token, downwards how much memory. A
-## click selects a layer.
+## What each part of the model takes: upwards how long for a token, downwards how much memory.
+## Layers without attention are paler. A click selects one that has it.
 
 signal layer_selected(layer: int)
 
 const GAP: float = 2.0
-const LEAST_HEIGHT: float = 130.0
+const LEAST_HEIGHT: float = 140.0
 const MEGABYTE: float = 1e6
 const CUT: float = 1.05  # times the largest layer
 const HEAD: String = "head"
@@ -52,7 +53,7 @@ func _draw() -> void:
 	if _parts.is_empty():
 		return
 	var font: Font = get_theme_default_font()
-	var small: int = maxi(get_theme_default_font_size() - 3, 9)
+	var small: int = XRayPalette.small_size(self)
 	var line: float = font.get_height(small)
 	var most: Vector2 = _largest_layer()
 	var room: float = (size.y - 3.0 * line) / 2.0  # above and below the names
@@ -63,7 +64,9 @@ func _draw() -> void:
 		var is_marked: bool = index == _hovered or (part["layer"] == selection and selection >= 0)
 		if is_marked:
 			draw_rect(Rect2(column.position.x, 0.0, column.size.x, size.y), XRayPalette.faint(self))
-		var alpha: float = 1.0 if is_marked else 0.75
+		var alpha: float = 0.75 if part["heads"] > 0 or part["layer"] < 0 else 0.5
+		if is_marked:
+			alpha = 1.0
 		var up: float = part["seconds"] / most.x
 		var down: float = memory_of(part) / most.y
 		var edge: Vector2 = Vector2(column.position.x, middle)
@@ -81,11 +84,12 @@ func _draw() -> void:
 ## From an edge upwards where [param room] is negative. What is larger than any layer is cut, which
 ## two gaps tell.
 func _draw_bar(edge: Vector2, width: float, room: float, part: float, color: Color) -> void:
-	draw_rect(Rect2(edge, Vector2(width, room * minf(part, 1.0))).abs(), color)
+	var pieces: Array[Vector2] = [Vector2(0.0, minf(part, 1.0))]
 	if part > CUT:
-		for place: float in [0.72, 0.82] as Array[float]:
-			var gap: Rect2 = Rect2(edge + Vector2(0.0, room * place), Vector2(width, room * 0.04))
-			draw_rect(gap.abs(), get_theme_stylebox(&"panel", &"Panel").get(&"bg_color"))
+		pieces = [Vector2(0.0, 0.72), Vector2(0.76, 0.82), Vector2(0.86, 1.0)]
+	for piece: Vector2 in pieces:
+		var from: Vector2 = edge + Vector2(0.0, room * piece.x)
+		draw_rect(Rect2(from, Vector2(width, room * (piece.y - piece.x))).abs(), color)
 
 
 ## Every fifth layer has a name, and what is none, where there is room for it.
@@ -100,7 +104,7 @@ func _draw_names(middle: float, font: Font, font_size: int) -> void:
 		var width: float = font.get_string_size(text, HORIZONTAL_ALIGNMENT_LEFT, -1.0, font_size).x
 		var left: float = clampf(_column(index).get_center().x - width / 2.0, 0.0, size.x - width)
 		var is_head: bool = text == HEAD
-		if layer % 5 == 0 and left > end and left + width < size.x - of_head.x or is_head:
+		if layer % 5 == 0 and left > end and left + width + 4.0 < size.x - of_head.x or is_head:
 			var at: Vector2 = Vector2(left, base)
 			draw_string(font, at, text, HORIZONTAL_ALIGNMENT_LEFT, -1.0, font_size, ink)
 			end = left + width + 4.0
@@ -123,22 +127,26 @@ func _times() -> String:
 			layers += part["seconds"]
 		else:
 			rest += part["seconds"]
-	return "a token: layers %s, the rest %s" % [milliseconds(layers), milliseconds(rest)]
+	return "time: layers %s, rest %s" % [milliseconds(layers), milliseconds(rest)]
 
 
 func _memories() -> String:
 	var layers: int = 0
 	var rest: int = 0
-	var cache: int = 0
 	for part: Dictionary in _parts:
-		cache += memory_of(part) - part["weight_bytes"]
 		if part["layer"] >= 0:
 			layers += part["weight_bytes"]
 		else:
 			rest += part["weight_bytes"]
-	return (
-		"layers %s, the rest %s, cache %s" % [megabytes(layers), megabytes(rest), megabytes(cache)]
-	)
+	return "memory: layers %s, rest %s" % [megabytes(layers), megabytes(rest)]
+
+
+## Of keys, values and recurrent state.
+func cache_bytes() -> int:
+	var found: int = 0
+	for part: Dictionary in _parts:
+		found += memory_of(part) - part["weight_bytes"]
+	return found
 
 
 func _gui_input(event: InputEvent) -> void:
@@ -170,6 +178,8 @@ func _get_tooltip(at_position: Vector2) -> String:
 	if part["heads"] > 0:
 		var seen: String = "all tokens" if part["window"] == 0 else "%d tokens" % part["window"]
 		lines.append("%d heads, which see %s" % [part["heads"], seen])
+	elif part["layer"] >= 0:
+		lines.append("no attention")
 	return "\n".join(lines)
 
 
@@ -178,7 +188,10 @@ static func milliseconds(seconds: float) -> String:
 
 
 static func megabytes(bytes: int) -> String:
-	return "%.1f MB" % (bytes / MEGABYTE) if bytes >= MEGABYTE / 10.0 else "%.0f KB" % (bytes / 1e3)
+	var size_in_mb: float = bytes / MEGABYTE
+	if size_in_mb < 0.1:
+		return "%.0f KB" % (bytes / 1e3)
+	return ("%.1f MB" if size_in_mb < 10.0 else "%.0f MB") % size_in_mb
 
 
 func _column(index: int) -> Rect2:

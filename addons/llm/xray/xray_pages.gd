@@ -1,11 +1,13 @@
+@tool
 class_name XRayPages
 extends Control
 ## The pages of the key/value cache: this conversation's own, filled as far as they are used, those
 ## that others have, and free ones.
 
-const SIDE: float = 15.0
 const GAP: float = 4.0
 const MOST_SHOWN: int = 256
+## So many pages at most, and how long their sides are then.
+const SIDES: Dictionary[int, float] = {16: 20.0, 64: 16.0, MOST_SHOWN: 12.0}
 
 var _pages: Dictionary = {}
 
@@ -47,7 +49,7 @@ func _draw() -> void:
 		return
 	var users: PackedByteArray = _pages["users"]
 	var own: PackedInt32Array = _pages["own"]
-	for page: int in mini(users.size(), MOST_SHOWN):
+	for page: int in _shown():
 		var place: Rect2 = _place(page)
 		var number: int = own.find(page)
 		if number >= 0:
@@ -72,7 +74,7 @@ func _get_tooltip(at_position: Vector2) -> String:
 	if _pages.is_empty():
 		return ""
 	var users: PackedByteArray = _pages["users"]
-	for page: int in mini(users.size(), MOST_SHOWN):
+	for page: int in _shown():
 		if _place(page).grow(GAP / 2.0).has_point(at_position):
 			var number: int = (_pages["own"] as PackedInt32Array).find(page)
 			var whose: String = "free" if users[page] == 0 else "of %d others" % users[page]
@@ -86,18 +88,29 @@ func _get_tooltip(at_position: Vector2) -> String:
 
 func _place(page: int) -> Rect2:
 	var columns: int = _columns()
-	var step: float = SIDE + GAP
+	var side: float = _side()
+	var step: float = side + GAP
 	@warning_ignore("integer_division")
-	return Rect2(page % columns * step, page / columns * step, SIDE, SIDE)
+	return Rect2(page % columns * step, page / columns * step, side, side)
 
 
 func _columns() -> int:
-	return maxi(int((size.x + GAP) / (SIDE + GAP)), 1)
+	return maxi(int((size.x + GAP) / (_side() + GAP)), 1)
+
+
+func _shown() -> int:
+	return 0 if _pages.is_empty() else mini(_pages["users"].size(), MOST_SHOWN)
+
+
+func _side() -> float:
+	for most: int in SIDES:
+		if _shown() <= most:
+			return SIDES[most]
+	return SIDES[MOST_SHOWN]
 
 
 func _measure() -> void:
-	var count: int = 0 if _pages.is_empty() else mini(_pages["users"].size(), MOST_SHOWN)
 	@warning_ignore("integer_division")
-	var lines: int = (count + _columns() - 1) / _columns()
-	custom_minimum_size.y = lines * (SIDE + GAP)
+	var lines: int = (_shown() + _columns() - 1) / _columns()
+	custom_minimum_size.y = lines * (_side() + GAP)
 	queue_redraw()

@@ -1,7 +1,8 @@
+@tool
 class_name XRayPalette
 extends RefCounted
-## Colours of the X-ray panel, for light themes and dark ones: what the theme says of a label's text
-## tells which it is.
+## Colours and sizes of the X-ray panel, for light themes and dark ones: what the theme says of a
+## label's text tells which it is.
 
 const PIECE_HUES: PackedFloat32Array = [0.6, 0.08, 0.42, 0.78, 0.16, 0.94]
 const UNSURE_HUE: float = 0.0
@@ -35,14 +36,24 @@ static func piece(control: Control, index: int) -> Color:
 	return _behind(control, PIECE_HUES[index % PIECE_HUES.size()], 0.3)
 
 
-## Behind a token that was chosen with this probability.
-static func sureness(control: Control, probability: float) -> Color:
-	return _behind(control, lerpf(UNSURE_HUE, SURE_HUE, sqrt(probability)), 0.42)
+## Behind a token of whose choice the model was so sure, from 0 to 1.
+static func sureness(control: Control, sure: float) -> Color:
+	return _behind(control, lerpf(UNSURE_HUE, SURE_HUE, sure), 0.42)
 
 
 ## Behind a token that has this part of the largest attention.
 static func heat(control: Control, part: float) -> Color:
-	return Color(accent(control), 0.8 * part)
+	return Color(accent(control), 0.55 * part)
+
+
+## Of letters that say less.
+static func small_size(control: Control) -> int:
+	return maxi(control.get_theme_default_font_size() - 3, 9)
+
+
+## How far below the middle of a line its letters stand.
+static func middle(font: Font, font_size: int) -> float:
+	return (font.get_ascent(font_size) - font.get_descent(font_size)) / 2.0
 
 
 static func is_dark(control: Control) -> bool:

@@ -1,3 +1,4 @@
+@tool
 class_name XRayRecord
 extends RefCounted
 ## What [signal LLM.xrayed] has told of the latest answer.
@@ -21,11 +22,15 @@ func begin(prompt: Dictionary) -> void:
 	_choices.clear()
 
 
-func add(token: Dictionary) -> void:
+## False for a token that is not the next one: what came before it was not told.
+func add(token: Dictionary) -> bool:
+	if token["position"] != texts.size():
+		return false
 	texts.append(token["text"])
 	ids.append(token["token"])
 	pages = token["pages"]
 	_choices[token["position"]] = token
+	return true
 
 
 ## How the token there was chosen; empty where it belongs to the prompt.
@@ -39,6 +44,12 @@ func probability(position: int) -> float:
 	return -1.0 if told.is_empty() else told["candidates"][0]["probabilities"][0]
 
 
+## How open the choice of that token was to the model, in bits; -1 where it belongs to the prompt.
+func entropy(position: int) -> float:
+	var told: Dictionary = choice(position)
+	return -1.0 if told.is_empty() else told["stages"][0]["entropy"]
+
+
 ## The token from whose place the model looked back when it chose this one; of the prompt, this one.
 ## -1 where nothing has been read yet.
 func looked_from(position: int) -> int:
@@ -47,8 +58,18 @@ func looked_from(position: int) -> int:
 	return position - 1 if position >= answer_from else position
 
 
-## A token's text so that blanks and ends of lines are seen.
+## A token's text in quotation marks, without the blank that words begin with.
+static func quoted(text: String) -> String:
+	var word: String = shown(text)
+	return "“%s”" % (word.substr(1) if word.begins_with(" ") else word)
+
+
+## A token's text so that blanks, ends of lines and other signs without a shape are seen.
 static func shown(text: String) -> String:
 	if not text.is_empty() and text.strip_edges(true, true).is_empty():
 		text = text.replace(" ", "␣")
-	return text.replace("\n", "⏎").replace("\t", "⇥")
+	var seen: String = ""
+	for letter: String in text.replace("\n", "⏎").replace("\t", "⇥"):
+		var code: int = letter.unicode_at(0)
+		seen += letter if code >= 32 else "\\x%02x" % code
+	return seen

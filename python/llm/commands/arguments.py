@@ -22,7 +22,7 @@ _PACKED = "--packed="
 FORMATS = ("--json-schema", "--grammar", "--regex", "--choices")  # of one answer
 EXECUTORS = ("auto", "reference", "dispatch", "persistent")
 QUANTIZED = ("q8_0", "q4_k")
-DEMOS = ("shop", "room")
+DEMOS = ("shop", "room", "tour")
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,8 @@ COMMANDS = {
         ),
         Command(
             "demo",
-            "a game's scene: a shop whose keeper answers in JSON, or a room of four who talk",
+            "a scene: a shop whose keeper answers in JSON, a room of four who talk, or a guided "
+            "tour of how a model answers",
             (Option("scene", "which one", str, required=True, choices=DEMOS), _MODEL),
         ),
         Command(

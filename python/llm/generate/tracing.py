@@ -57,7 +57,7 @@ class Trace:
 
     def _note(self, name: str, left: Ids, likely: Numbers) -> None:
         """The tokens that are left, and how likely each is."""
-        self._stages.append(Stage(name, left.size, entropy(likely) * BITS))
+        self._stages.append(Stage(name, left.size, abs(entropy(likely)) * BITS))  # not -0.0
         whole = np.zeros(self._likely[0].size if self._likely else left.size)  # (V,)
         whole[left] = likely
         self._likely.append(whole)

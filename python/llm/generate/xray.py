@@ -87,6 +87,7 @@ Xray = PromptXray | TokenXray | AttentionXray | LayersXray
 
 
 def shown_text(tokenizer: "Tokenizer", token: int) -> str:
-    """A token's text, or its name where it is no text."""
+    """A token's text, or its name where it is no text. A part of a
+    character that takes several tokens is told by its bytes, such as `\\xf0`."""
     text = tokenizer.token_text(token) if tokenizer.is_control(token) else None
-    return tokenizer.piece(token).decode("utf-8", "replace") if text is None else text
+    return tokenizer.piece(token).decode("utf-8", "backslashreplace") if text is None else text

@@ -39,7 +39,8 @@ class XRay(Conversing):
         xray=dict,
         doc="A look inside, where [member xray] is on, or one was asked for.\n"
         "[code]prompt[/code]: what the model reads, with id (of the request), tokens (a "
-        "PackedInt32Array) and texts.\n"
+        "PackedInt32Array) and texts. Where a character takes several tokens, each is told by its "
+        "bytes, such as [code]\\xf0[/code].\n"
         "[code]token[/code]: the next token was chosen, perhaps one that ends the answer. With id, "
         "token, text and position (its number in prompt and answer together, from 0); stages, a "
         "Dictionary with name, left and entropy for each sampler that is on, in their order, after "

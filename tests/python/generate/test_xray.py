@@ -33,6 +33,17 @@ def test_each_token_is_told_before_its_text() -> None:
     assert [each.position for each in tokens] == [4, 5, 6]  # type: ignore[union-attr]
     chosen = [each.choice.candidates[0].text for each in tokens]  # type: ignore[union-attr]
     assert chosen == ["a", "b", "<end>"]
+    stages = [stage for each in tokens for stage in each.choice.stages]  # type: ignore[union-attr]
+    assert all(not str(stage.entropy).startswith("-") for stage in stages)
+
+
+def test_parts_of_a_character_are_told_as_bytes() -> None:
+    events = run_events(seat_at(FakeModel(says("€a"))), raw("xé", is_xrayed=True))
+    [prompt] = [event for event in events if isinstance(event, PromptXray)]
+    assert prompt.texts == ("<bos>", "x", "\\xc3", "\\xa9")
+    chosen = [each.choice.candidates[0].text for each in events if isinstance(each, TokenXray)]
+    assert chosen == ["\\xe2", "\\x82", "\\xac", "a", "<end>"]
+    assert "".join(event.text for event in events if isinstance(event, Updated)) == "€a"
 
 
 def test_the_choices_are_those_of_the_answer(tiny: Path) -> None:
