@@ -94,6 +94,11 @@ func is_running() -> bool:
 	return _thread != null
 
 
+## Addresses of what has come to [param in_folder] and is not whole: [method start] would go on.
+static func unfinished(in_folder: String) -> PackedStringArray:
+	return Transfer.PartFile.unfinished(in_folder)
+
+
 ## Removes what has come of a file that was not finished.
 func discard() -> void:
 	if _thread == null and ModelAddress.parse(url) != null:

@@ -1,6 +1,7 @@
 @tool
 extends RefCounted
-## What has come of a file so far, and beside it by what the server knows that file again.
+## What has come of a file so far, and beside it where it comes from, and by what the server knows
+## that file again.
 
 const RECORD: String = "part"
 const HASHED_AT_ONCE: int = 1 << 22
@@ -14,6 +15,7 @@ var validator: String = ""
 ## Bytes of the whole file; -1 where the server did not say.
 var total: int = -1
 
+var _url: String
 var _file: FileAccess
 var _hash: HashingContext
 var _hash_stands_at: int = 0
@@ -21,13 +23,19 @@ var _hash_stands_at: int = 0
 
 ## What has come from [param url] for the folder [param folder] lies there under a name of its own.
 func _init(folder: String, url: String) -> void:
+	_url = url
 	var address: ModelAddress = ModelAddress.parse(url)
 	path = folder.path_join("%s.%s.part" % [address.file_name(), url.md5_text().left(8)])
 
 
-func _notification(what: int) -> void:
-	if what == NOTIFICATION_PREDELETE:
-		_file = null
+## Of what has come to [param folder] and is not whole, where it comes from.
+static func unfinished(folder: String) -> PackedStringArray:
+	var urls: PackedStringArray = []
+	for name: String in DirAccess.get_files_at(folder):
+		var record: ConfigFile = ConfigFile.new()
+		if name.ends_with(".part.cfg") and record.load(folder.path_join(name)) == OK:
+			urls.append(record.get_value(RECORD, "url", ""))
+	return urls
 
 
 ## Opens what has come; what nothing is known of counts for nothing. An error, or OK.
@@ -60,6 +68,7 @@ func begin(new_validator: String, new_total: int) -> Error:
 	if _file == null:
 		return FileAccess.get_open_error()
 	var record: ConfigFile = ConfigFile.new()
+	record.set_value(RECORD, "url", _url)
 	record.set_value(RECORD, "validator", validator)
 	record.set_value(RECORD, "total", total)
 	return record.save(_record_path())
