@@ -12,8 +12,8 @@ const ROW: PackedScene = preload("download_row.tscn")
 const ModelNames = preload("../export/model_names.gd")
 const IGNORED: String = "*.gguf\n*.part\n*.part.cfg\n"
 
-## Where files go.
-var folder: String = "user://models":
+## Where files go: into the project, where that is edited.
+var folder: String = "res://models" if Engine.is_editor_hint() else "user://models":
 	set = _set_folder
 
 @onready var _address: LineEdit = %Address

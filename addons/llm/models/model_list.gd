@@ -16,10 +16,10 @@ const TITLES: PackedStringArray = ["Model", "Parameters", "Format", "Size", "Cha
 const CHARACTERS: PackedInt32Array = [0, 11, 8, 10, 11, 13]
 ## What is left out first where there is little room, with the width in characters that it wants.
 const WANTS: Dictionary[Column, int] = {
-	Column.CHANGED: 84,
-	Column.PARAMETERS: 70,
-	Column.FORMAT: 58,
-	Column.SIZE: 46,
+	Column.CHANGED: 74,
+	Column.PARAMETERS: 62,
+	Column.FORMAT: 52,
+	Column.SIZE: 42,
 }
 
 var sorted_by: Column = Column.NAME
@@ -34,6 +34,7 @@ var _is_filling: bool = false
 
 func _ready() -> void:
 	hide_root = true
+	hide_folding = true
 	select_mode = Tree.SELECT_ROW
 	column_titles_visible = true
 	allow_reselect = true
@@ -192,7 +193,7 @@ func _text(row: ModelRow, column: Column) -> String:
 		Column.FORMAT:
 			return row.format()
 		Column.SIZE:
-			return String.humanize_size(row.bytes()) if row.bytes() > 0 else ""
+			return row.size_text()
 		Column.CHANGED:
 			return Time.get_date_string_from_unix_time(row.modified()) if row.modified() > 0 else ""
 	return "…" if row.facts.is_empty() else ModelRow.VERDICTS[row.verdict()]

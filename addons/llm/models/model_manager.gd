@@ -7,9 +7,12 @@ extends VBoxContainer
 
 ## This one is to be used; a res://, user:// or absolute path.
 signal model_chosen(path: String)
+## Files came, or went.
+signal list_changed
 
 const WIDE: float = 760.0
 const SECTION: String = "models"
+const EDITOR_SIDE: String = "res://addons/llm/models/editor/selected_user.gd"
 ## Looked through, where they are.
 const PLACES: PackedStringArray = ["res://", "res://.models", "user://models"]
 
@@ -65,13 +68,12 @@ func _ready() -> void:
 	(%Remove as Button).pressed.connect(func() -> void: ask_to_remove(list.selection()))
 	_removal.confirmed.connect(func() -> void: remove(list.selection()))
 	resized.connect(func() -> void: _parts.vertical = size.x < WIDE)
-	if Engine.is_editor_hint():
-		downloads.folder = "res://models"
 	_recall()
 	_show_details(null)
-	_set_user_name(user_name)
 	if is_part_of_edited_scene():
 		return
+	if Engine.is_editor_hint():
+		add_child((load(EDITOR_SIDE) as GDScript).new(self))
 	refresh()
 
 
@@ -114,6 +116,7 @@ func remove(row: ModelRow) -> void:
 		if error != OK:
 			_status.text = "%s cannot be moved to the trash: %s" % [path, error_string(error)]
 			return
+	list_changed.emit()
 	refresh()
 
 
@@ -142,6 +145,7 @@ func _on_described(path: String, facts: Dictionary) -> void:
 
 func _on_downloaded(path: String) -> void:
 	_to_select = ProjectSettings.globalize_path(path)
+	list_changed.emit()
 	refresh()
 
 
@@ -154,6 +158,7 @@ func _show_details(row: ModelRow) -> void:
 	_details.visible = row != null
 	if row == null:
 		return
+	_show_use()
 	_title.text = row.title()
 	_title.tooltip_text = row.path
 	if row.facts.is_empty():
@@ -177,8 +182,13 @@ func _show_status() -> void:
 func _set_user_name(name_of_user: String) -> void:
 	user_name = name_of_user
 	if is_node_ready():
-		_use.text = "Use" if name_of_user.is_empty() else "Use in " + name_of_user
-		_use.disabled = name_of_user.is_empty()
+		_show_use()
+
+
+func _show_use() -> void:
+	var row: ModelRow = list.selection()
+	_use.text = "Use" if user_name.is_empty() else "Use in " + user_name
+	_use.disabled = user_name.is_empty() or row == null or not row.is_usable()
 
 
 func _recall() -> void:

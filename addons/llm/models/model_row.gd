@@ -48,6 +48,11 @@ func verdict() -> Verdict:
 	return Verdict.FITS if facts["fits"] else Verdict.TOO_LARGE
 
 
+## Whether a node can have it as its model.
+func is_usable() -> bool:
+	return verdict() not in [Verdict.ADAPTER, Verdict.DAMAGED, Verdict.DOES_NOT_RUN]
+
+
 ## What the verdict rests on.
 func reason() -> String:
 	match verdict():
@@ -58,6 +63,16 @@ func reason() -> String:
 		Verdict.FITS, Verdict.TOO_LARGE:
 			return _row("  on the GPU" if facts["gpu"] != null else "  on numpy")
 	return ""
+
+
+## All that matters, on a line.
+func summary() -> String:
+	var parts: PackedStringArray = [
+		architecture(), parameters(), format(), size_text(), VERDICTS[verdict()]
+	]
+	if verdict() in [Verdict.DAMAGED, Verdict.DOES_NOT_RUN]:
+		parts = [VERDICTS[verdict()], reason()]
+	return ", ".join(Array(parts).filter(func(part: String) -> bool: return not part.is_empty()))
 
 
 func parameters() -> String:
@@ -81,6 +96,11 @@ func architecture() -> String:
 ## Of all its files; 0 before they were looked at.
 func bytes() -> int:
 	return facts.get("disk_bytes", 0)
+
+
+func size_text() -> String:
+	var told: String = _row("size").get_slice(",", 0)
+	return told if not told.is_empty() or bytes() == 0 else String.humanize_size(bytes())
 
 
 func modified() -> int:
