@@ -99,10 +99,23 @@ static func unfinished(in_folder: String) -> PackedStringArray:
 	return Transfer.PartFile.unfinished(in_folder)
 
 
+## Has [member received] and [member total] say how much came earlier.
+func look() -> void:
+	if ModelAddress.parse(url) != null:
+		var part: Transfer.PartFile = _part()
+		part.look()
+		received = part.size
+		total = part.total
+
+
 ## Removes what has come of a file that was not finished.
 func discard() -> void:
 	if _thread == null and ModelAddress.parse(url) != null:
-		Transfer.PartFile.new(ProjectSettings.globalize_path(folder), url).remove()
+		_part().remove()
+
+
+func _part() -> Transfer.PartFile:
+	return Transfer.PartFile.new(ProjectSettings.globalize_path(folder), url)
 
 
 func _made_transfer() -> Transfer:

@@ -39,7 +39,7 @@ func forget() -> void:
 	var shown: PackedStringArray = _extensions(SHOWN)
 	if EXTENSION in shown:
 		shown.remove_at(shown.find(EXTENSION))
-		EditorInterface.get_editor_settings().set_setting(SHOWN, ",".join(shown))
+		_set_shown(shown)
 
 
 func _show_files() -> void:
@@ -49,7 +49,18 @@ func _show_files() -> void:
 	var shown: PackedStringArray = _extensions(SHOWN)
 	if EXTENSION not in shown:
 		shown.append(EXTENSION)
-		settings.set_setting(SHOWN, ",".join(shown))
+		_set_shown(shown)
+
+
+## The editor scans the project again once it is told, which it must not be while it scans.
+## Static, as it goes on when the add-on is disabled already.
+static func _set_shown(shown: PackedStringArray) -> void:
+	EditorInterface.get_editor_settings().set_setting(SHOWN, ",".join(shown))
+	var tree: SceneTree = EditorInterface.get_base_control().get_tree()
+	await tree.process_frame
+	while EditorInterface.get_resource_filesystem().is_scanning():
+		await tree.process_frame
+	tree.root.propagate_notification(EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED)
 
 
 func _extensions(setting: String) -> PackedStringArray:
