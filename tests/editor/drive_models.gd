@@ -139,8 +139,3 @@ func _disable() -> void:
 	EditorInterface.set_plugin_enabled("llm", false)
 	await frames(3)
 	report["shown_without"] = settings.get_setting(SHOWN)
-	await frames(100)
-	report["type_without"] = _type(MODEL)
-	EditorInterface.set_plugin_enabled("llm", true)
-	await wait_for(func() -> bool: return not _type(MODEL).is_empty())
-	report["type_again"] = _type(MODEL)

@@ -5,7 +5,7 @@ extends Node
 ##
 ## [codeblock]
 ## var download: ModelDownload = ModelDownload.new()
-## download.url = "https://huggingface.co/OWNER/NAME/resolve/main/FILE.gguf"
+## download.url = "https://example.org/FILE.gguf"
 ## download.folder = "user://models"
 ## add_child(download)
 ## download.start()
