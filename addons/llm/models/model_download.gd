@@ -26,6 +26,9 @@ signal ended(error: String)
 const Transfer = preload("model_transfer.gd")
 
 const CANCELLED: String = Transfer.CANCELLED
+const ALREADY: String = "this file is being downloaded already; wait for that"
+
+static var _running: Array[String] = []  # what they write to
 
 ## Where the file is on the web. The page of a file on Hugging Face will do.
 @export var url: String = ""
@@ -79,6 +82,10 @@ func start() -> void:
 		return
 	path = ""
 	_transfer = _made_transfer()
+	if _transfer.place() in _running:
+		ended.emit.call_deferred(ALREADY)
+		return
+	_running.append(_transfer.place())
 	_thread = Thread.new()
 	_thread.start(_transfer.run)
 	set_process(true)
@@ -142,6 +149,7 @@ func _tell_progress() -> void:
 func _end() -> void:
 	var error: String = _thread.wait_to_finish()
 	_thread = null
+	_running.erase(_transfer.place())
 	set_process(false)
 	_tell_progress()
 	if error.is_empty():
