@@ -38,7 +38,7 @@ def project_with_models(new_project: Callable[..., EditorProject]) -> EditorProj
         {"layer": Type.F32},
     )
     write_sparse(models / PART, 1 << 30)
-    (models / f"{PART}.cfg").write_text(RECORD % URL)
+    (models / f"{PART}.info").write_text(RECORD % URL)
     write_sparse(models / "huge.gguf", HUGE)
     return project
 

@@ -72,7 +72,7 @@ func test_a_part_that_is_whole_is_looked_at_again() -> void:
 	var record: ConfigFile = ConfigFile.new()
 	record.set_value("part", "validator", '"one"')
 	record.set_value("part", "total", SIZE)
-	record.save(part + ".cfg")
+	record.save(part + ".info")
 	await _fetch("cut.gguf")
 	_came("cut.gguf", SIZE)
 	check_equal(_ranges("cut.gguf")[-1], "bytes=%d-" % (SIZE - 1), "the range")

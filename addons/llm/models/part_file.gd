@@ -33,7 +33,7 @@ static func unfinished(folder: String) -> PackedStringArray:
 	var urls: PackedStringArray = []
 	for name: String in DirAccess.get_files_at(folder):
 		var record: ConfigFile = ConfigFile.new()
-		if name.ends_with(".part.cfg") and record.load(folder.path_join(name)) == OK:
+		if name.ends_with(".part.info") and record.load(folder.path_join(name)) == OK:
 			urls.append(record.get_value(RECORD, "url", ""))
 	return urls
 
@@ -131,4 +131,4 @@ func _begin_hash() -> void:
 
 
 func _record_path() -> String:
-	return path + ".cfg"
+	return path + ".info"
