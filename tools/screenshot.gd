@@ -45,7 +45,6 @@ func _run() -> void:
 	quit()
 
 
-
 func _show_chat(chat: Chat) -> bool:
 	chat.preferences_path = ""  # the picture is the same whatever this user has set
 	var llm: LLM = chat.get_node("%LLM")
