@@ -1,7 +1,6 @@
 """The demos as `./llm export` makes them, where nothing is but what was exported."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -29,10 +28,9 @@ def programs() -> dict[str, Path]:
 
 
 @pytest.fixture
-def moved(programs: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[str], ExportedGame]]:
-    """`moved(preset)`: the game in another folder, for as long as the test; models are large."""
-    yield lambda preset: ExportedGame(programs[preset], tmp_path)
-    shutil.rmtree(tmp_path)
+def moved(programs: dict[str, Path], tmp_path: Path) -> Callable[[str], ExportedGame]:
+    """`moved(preset)`: the game in another folder."""
+    return lambda preset: ExportedGame(programs[preset], tmp_path)
 
 
 @pytest.fixture(scope="module")

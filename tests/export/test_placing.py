@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.installed_addon import BlankProject, complaints
@@ -27,6 +28,7 @@ export_path=""
 [preset.0.options]
 
 binary_format/architecture="x86_64"
+binary_format/embed_pck={embed}
 """
 BESIDE, IN_PACK, LEFT_OUT = range(3)
 FIRST_PART = "m-00001-of-00002.gguf"
@@ -46,16 +48,18 @@ class Exported:
         *,
         filter: str = "all_resources",
         include: str = "",
+        embed: bool = False,
     ) -> None:
         for name, text in files.items():
             (project.folder / name).parent.mkdir(parents=True, exist_ok=True)
             project.write(name, text)
         lines = "".join(f"llm/models/{name}={value}\n" for name, value in options.items())
-        project.write("export_presets.cfg", PRESET.format(filter=filter, include=include) + lines)
+        preset = PRESET.format(filter=filter, include=include, embed=str(embed).lower())
+        project.write("export_presets.cfg", preset + lines)
         self.folder = project.home / "game"
         self.folder.mkdir()
-        self.pack = self.folder / "game.pck"
         program = self.folder / "game.x86_64"
+        self.pack = program if embed else self.folder / "game.pck"
         done = project.run("--export-release", "Game", program, **template_environment(godot))
         self.status, self.said = done.returncode, done.stdout
 
@@ -77,13 +81,10 @@ def opened(tmp_path_factory: pytest.TempPathFactory, godot: Engine, package: Pat
 
 @pytest.fixture
 def export(opened: BlankProject, tmp_path: Path, godot: Engine) -> Callable[..., Exported]:
-    """`export(files, filter=…, include=…, **options)`: of a copy of the opened project."""
+    """`export(files, options, **other)`: of a copy of the opened project, see Exported."""
 
-    def run(
-        files: Files, *, filter: str = "all_resources", include: str = "", **options: str
-    ) -> Exported:
-        project = opened.copied_to(tmp_path)
-        return Exported(project, godot, files, options, filter=filter, include=include)
+    def run(files: Files, options: Mapping[str, str] | None = None, **other: Any) -> Exported:
+        return Exported(opened.copied_to(tmp_path), godot, files, options or {}, **other)
 
     return run
 
@@ -103,7 +104,7 @@ def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Expor
             "listed/model.safetensors": "weights",
             "unused.gguf": "GGUF 3",
         },
-        also='PackedStringArray("res://listed")',
+        {"also": 'PackedStringArray("res://listed")'},
     )
     assert game.status == 0, game.said
     assert not complaints(game.said)
@@ -115,12 +116,14 @@ def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Expor
         packed(game.pack, "addons/llm/plugin.gdc")
 
 
-def test_models_in_the_pack(export: Callable[..., Exported]) -> None:
+@pytest.mark.parametrize("embed", [False, True])
+def test_models_in_the_pack(export: Callable[..., Exported], embed: bool) -> None:
     parts = {f"m-{number:05d}-of-00002.gguf": f"GGUF {number}" for number in (1, 2)}
     game = export(
         {"main.tscn": SCENE.format(f"res://{FIRST_PART}"), **parts},
+        {"placement": str(IN_PACK)},
         include="*.gguf",  # must not bring them a second time
-        placement=str(IN_PACK),
+        embed=embed,
     )
     assert game.status == 0, game.said
     assert not game.models
@@ -131,7 +134,7 @@ def test_models_in_the_pack(export: Callable[..., Exported]) -> None:
 
 def test_models_left_out(export: Callable[..., Exported]) -> None:
     files = {"main.tscn": SCENE.format("res://fetched.gguf")}
-    game = export(files, placement=str(LEFT_OUT))
+    game = export(files, {"placement": str(LEFT_OUT)})
     assert game.status == 0, game.said
     assert not game.models
 
@@ -197,7 +200,7 @@ def test_a_path_of_this_machine_is_no_players(export: Callable[..., Exported]) -
 def test_an_export_fails(
     export: Callable[..., Exported], files: Files, options: Mapping[str, str], reason: str
 ) -> None:
-    game = export(files, **options)
+    game = export(files, options)
     assert game.status == 1
     assert f"ERROR: LLM: {reason}" in game.said
 
