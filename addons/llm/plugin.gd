@@ -4,8 +4,10 @@ extends EditorPlugin
 ## engine loads by itself, enabled or not.
 
 const ExportPlugin = preload("export/export_plugin.gd")
+const ModelsInEditor = preload("models/editor/models_in_editor.gd")
 
 var _export_plugin: EditorExportPlugin = ExportPlugin.new()
+var _models: ModelsInEditor = ModelsInEditor.new()
 
 
 func _get_plugin_name() -> String:
@@ -14,7 +16,13 @@ func _get_plugin_name() -> String:
 
 func _enter_tree() -> void:
 	add_export_plugin(_export_plugin)
+	_models.enter(self)
 
 
 func _exit_tree() -> void:
 	remove_export_plugin(_export_plugin)
+	_models.exit(self)
+
+
+func _disable_plugin() -> void:
+	_models.forget()

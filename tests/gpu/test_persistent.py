@@ -22,8 +22,8 @@ from llm.gpu.adjustments import Adjustments
 from llm.gpu.device.rendering_device import RenderingDevice, open_device
 from llm.gpu.executors import STEPS_PATIENCE
 from llm.gpu.fused import persistent
-from llm.gpu.fused.executor import StepList
 from llm.gpu.fused.persistent import PersistentExecutor
+from llm.gpu.fused.step_list import StepList
 from llm.gpu.sampler import GREEDY, Sampler
 from llm.gpu.steps import step_sizes
 from llm.gpu.steps.errors import NoStepError

@@ -31,6 +31,7 @@ from llm.generate.sequence import CachedSequence
 from llm.generate.transcript import Piece, Transcript
 from llm.generate.truncation import STOP as POLICY_STOP
 from llm.generate.truncation import TRUNCATE, drop_turns, wanted_room
+from llm.generate.xray import PromptXray, TokenXray, shown_text
 from llm.text.reply import ReplyParser
 
 if TYPE_CHECKING:
@@ -117,6 +118,9 @@ class Answer:
                 f"the prompt has {len(prompt)} tokens and context_length is "
                 f"{self._context_length}; it must leave at least one for the answer"
             )
+        if self._request.options.is_xrayed:
+            texts = tuple(shown_text(self._model.tokenizer, token) for token in prompt)
+            self._emit(PromptXray(self._request.id, tuple(prompt), texts))
         self._sequence.adapt(self._request.options.adapters)
         yield from self._prefill(prompt)
 
@@ -133,6 +137,9 @@ class Answer:
         while True:
             now = time.perf_counter()
             first_token_at = first_token_at or now
+            if chooser.choices:
+                choice, pages = chooser.choices.popleft(), self._sequence.page_map()
+                self._emit(TokenXray(self._request.id, len(said), choice, pages))
             if token in self._model.tokenizer.end_ids:
                 return STOP
             piece = self._transcript.push(token)
@@ -168,7 +175,14 @@ class Answer:
         format = options.format
         matcher = None if format is None else self._model.grammars.matcher(format)
         tokenizer = self._model.tokenizer
-        chooser = Chooser(options.sampling, tokenizer, prompt, matcher, options.n_probs)
+        chooser = Chooser(
+            options.sampling,
+            tokenizer,
+            prompt,
+            matcher,
+            options.n_probs,
+            is_traced=options.is_xrayed,
+        )
         chooser.is_free = self._transcript.is_thinking
         if self._is_chat and options.allow_thinking and not chooser.is_free:
             chooser.openers = self._model.chat_format.thinking_openers

@@ -40,6 +40,7 @@ from llm.generate.running import Running
 from llm.generate.saved_state import SavedState, open_state, write_state
 from llm.generate.session import Session
 from llm.generate.worker import Worker
+from llm.generate.xray import AttentionXray, LayersXray, PromptXray, TokenXray
 
 if TYPE_CHECKING:
     from llm.text.messages import Message
@@ -52,6 +53,7 @@ def new_request_id() -> int:
     return next(_request_ids)
 
 
+NO_MODEL = "no model is loaded; ask something, or load one first"
 REJECT, QUEUE, REPLACE = BUSY_POLICIES = ("reject", "queue", "replace")
 
 
@@ -203,6 +205,17 @@ class Client(ModelClient):
             self._store(LoadCache(path, adapters), StateLoaded())
         return state.system_prompt
 
+    def tell_attention(self, position: int, layer: int) -> None:
+        """AttentionXray comes, also while an answer is being made."""
+        command = partial(Session.tell_attention, position=position, layer=layer)
+        if not self._connection.post(command):
+            self._ready.append(AttentionXray(position, layer, error=NO_MODEL))
+
+    def tell_layers(self) -> None:
+        """LayersXray comes, also while an answer is being made."""
+        if not self._connection.post(Session.tell_layers):
+            self._ready.append(LayersXray(0, error=NO_MODEL))
+
     def begin_frame(self, number: int) -> None:
         """A frame of the game, with its number, brings time to a request that is limited by it."""
         if self._running is not None and self._running.asked.options.frame_seconds > 0.0:
@@ -292,10 +305,11 @@ class Client(ModelClient):
         """Brings the state up to date with an event, and keeps it to be given out."""
         if isinstance(event, StateSaved | StateLoaded):
             self._storing = None
-        if isinstance(event, Truncated | Updated | Ended):
+        if isinstance(event, Truncated | Updated | Ended | PromptXray | TokenXray):
             if self._running is None or event.id != self._running.id:
                 return  # it was cancelled, so for the client it has ended
-            event = self._take_answer(event, self._running)
+            if isinstance(event, Truncated | Updated | Ended):
+                event = self._take_answer(event, self._running)
         self._ready.append(event)
         self._start_next()
 

@@ -9,11 +9,13 @@ from collections.abc import Collection, Generator, Sequence
 
 import numpy as np
 
+from llm.errors import RequestError
 from llm.generate.model import Model, require_context
 from llm.generate.request import ECHO
 from llm.generate.saved_state import ModelIdentity
 from llm.gpu.adapters import Adapter, Gains
 from llm.gpu.host_logits import HostLogits
+from llm.gpu.layers import PartCost
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import (
@@ -169,6 +171,14 @@ class EchoExecutor(HostLogits):
         started = time.perf_counter()
         self.run(batch)
         return make_profile(1, [WorkTime(NAME, 1, (time.perf_counter() - started) * 1e6)])
+
+    def profile_parts(self, batch: Batch) -> list[PartCost]:
+        [work] = self.profile(batch).times
+        cell = self._cells.itemsize
+        return [PartCost(NAME, None, work.microseconds / 1e6, 0, cell, 0, heads=0, window=0)]
+
+    def attention(self, batch: Batch, layer: int, pages: Sequence[int]) -> Floats:
+        raise RequestError(f"layer {layer} has no attention; the echo has no layers")
 
     def close(self) -> None:
         self._cells = np.zeros((0, PAGE_CELLS), np.int32)

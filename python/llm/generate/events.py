@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llm.generate.xray import Xray
+
 if TYPE_CHECKING:
     from llm.gpu.program import Floats
     from llm.text.tokenizer import Tokenizer
@@ -171,4 +173,5 @@ Event = (
     | StateSaved
     | StateLoaded
     | Embedded
+    | Xray
 )

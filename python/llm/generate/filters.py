@@ -4,7 +4,8 @@ All of them take logits best first. Nothing here looks back at the text.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +16,59 @@ from llm.gpu.philox import uniform
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+TEMPERATURE, GREEDY = "temperature", "greedy"
 XTC_STREAM = 1  # of random numbers; stream 0 is that of the draws
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What one of the samplers leaves."""
+
+    name: str
+    left: Indices  # of the logits, the best first
+    temperature: float = 1.0  # that they are divided by
+
+
+def cuts(logits: Numbers, params: SamplingParams, seed: int, position: int) -> Iterator[Cut]:
+    """By every filter that is on, and then the temperature."""
+    left = np.arange(logits.size)
+    for name, keep in _filters(params, seed, position):
+        left = left[keep(logits[left])]
+        yield Cut(name, left)
+    temperature = dynamic_temperature(logits[left], params)
+    if temperature > 0.0:
+        yield Cut(TEMPERATURE, left, temperature)
+    else:
+        yield Cut(GREEDY, left[:1])
 
 
 def draw(logits: Numbers, params: SamplingParams, seed: int, position: int) -> int:
     """Index of the token for `position` among logits (k,), by every filter that is on."""
-    left = np.arange(logits.size)
-    for keep in _filters(params, seed, position):
-        left = left[keep(logits[left])]
-    temperature = dynamic_temperature(logits[left], params)
-    if temperature <= 0.0:
-        return int(left[0])
-    return int(left[pick(softmax(logits[left] / temperature), uniform(seed, position))])
+    *_, last = cuts(logits, params, seed, position)
+    likely = softmax(logits[last.left] / last.temperature)
+    return int(last.left[pick(likely, uniform(seed, position))])
 
 
-def draw_mirostat(
-    logits: Numbers, params: SamplingParams, surprise: float, seed: int, position: int
-) -> tuple[int, float]:
-    """The index of the token, and the limit of surprise, in bits, for the next.
+def mirostat_cuts(logits: Numbers, params: SamplingParams, surprise: float) -> list[Cut]:
+    """Tokens of no more than so many bits of surprise, but one at least.
 
     Source: Basu et al. 2020, Mirostat; its second version, as in llama.cpp.
     """
     likely = softmax(logits / params.temperature)
     count = max(1, int(np.count_nonzero(-np.log2(np.maximum(likely, 1e-300)) <= surprise)))
-    kept = likely[:count] / likely[:count].sum()
+    left = np.arange(logits.size)
+    return [
+        Cut(TEMPERATURE, left, params.temperature),
+        Cut("mirostat", left[:count], params.temperature),
+    ]
+
+
+def draw_mirostat(
+    logits: Numbers, params: SamplingParams, surprise: float, seed: int, position: int
+) -> tuple[int, float]:
+    """The index of the token, and the limit of surprise, in bits, for the next."""
+    *_, last = mirostat_cuts(logits, params, surprise)
+    kept = softmax(logits[last.left] / last.temperature)
     index = pick(kept, uniform(seed, position))
     observed = -math.log2(kept[index])
     return index, surprise - params.mirostat_eta * (observed - params.mirostat_tau)
@@ -46,25 +76,25 @@ def draw_mirostat(
 
 def _filters(
     params: SamplingParams, seed: int, position: int
-) -> list[Callable[[Numbers], Indices]]:
-    found: list[Callable[[Numbers], Indices]] = []
+) -> list[tuple[str, Callable[[Numbers], Indices]]]:
+    found: list[tuple[str, Callable[[Numbers], Indices]]] = []
     if params.top_n_sigma > 0.0:
-        found.append(lambda logits: top_n_sigma(logits, params.top_n_sigma))
+        found.append(("top_n_sigma", lambda logits: top_n_sigma(logits, params.top_n_sigma)))
     if params.top_k > 0:
-        found.append(lambda logits: np.arange(min(params.top_k, logits.size)))
+        found.append(("top_k", lambda logits: np.arange(min(params.top_k, logits.size))))
     if params.typical_p < 1.0:
-        found.append(lambda logits: typical(logits, params.typical_p))
+        found.append(("typical_p", lambda logits: typical(logits, params.typical_p)))
     if params.top_p < 1.0:
-        found.append(lambda logits: top_p(logits, params.top_p))
+        found.append(("top_p", lambda logits: top_p(logits, params.top_p)))
     if params.min_p > 0.0:
-        found.append(lambda logits: min_p(logits, params.min_p))
+        found.append(("min_p", lambda logits: min_p(logits, params.min_p)))
     if params.xtc_probability > uniform(seed, position, XTC_STREAM):
-        found.append(lambda logits: without_top_choices(logits, params.xtc_threshold))
+        found.append(("xtc", lambda logits: without_top_choices(logits, params.xtc_threshold)))
     return found
 
 
 def softmax(logits: Numbers) -> Numbers:
-    weights = np.exp(logits - logits[0])
+    weights = np.exp(logits - logits.max())
     return np.asarray(weights / weights.sum())
 
 

@@ -6,6 +6,7 @@ Knows nothing of sampling, conversations or Godot. Belongs to the thread that lo
 import os
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from llm.errors import RequestError
 from llm.files.opening import open_model
@@ -23,6 +24,9 @@ from llm.models.registry import Limits, make_program
 from llm.text.chat_format import ChatFormat
 from llm.text.grammar import GrammarCompiler
 from llm.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from llm.gpu.layers import PartCost
 
 MIN_CONTEXT = 16  # tokens; less holds no question and answer
 WORD = 4  # bytes
@@ -202,6 +206,27 @@ class Model:
         self._outputs = 1
         batch = Batch(ids, range(position, position + len(ids)), [len(ids) - 1])
         return self._executor.profile(batch)
+
+    def profile_parts(self, token: int, position: int, sequence: int) -> "list[PartCost]":
+        """Runs a token of a sequence, and times each part of the model."""
+        self._check_place(1, position)
+        self._require_head()
+        self._outputs = 1
+        return self._executor.profile_parts(Batch([token], [position], [0], [sequence]))
+
+    def attention(
+        self, ids: Sequence[int], position: int, layer: int, sequence: int, pages: Sequence[int]
+    ) -> Floats:
+        """How much each head of a layer has, at the last of `ids`, of the tokens up to it, whose
+        keys are in these pages: (H, position of that + 1). They stay; logits are lost.
+
+        The first of `ids` is at `position`. Raises RequestError where the layer has no attention.
+        """
+        self._check_place(len(ids), position)
+        self._outputs = 0
+        positions = range(position, position + len(ids))
+        batch = Batch(ids, positions, [], [sequence] * len(ids))
+        return self._executor.attention(batch, layer, pages)
 
     def close(self) -> None:
         """Frees the weights and the cache; twice is harmless."""

@@ -1,6 +1,7 @@
 """Which parts of a memory are in use, and by how many each."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 
 class Pool(ABC):
@@ -19,6 +20,11 @@ class Pool(ABC):
     def used(self) -> int:
         """Parts that somebody has."""
         return len(self._users) - len(self._free)
+
+    @property
+    def users(self) -> Sequence[int]:
+        """Of each part, how many have it."""
+        return self._users
 
     def take(self) -> int:
         """A part for one user; there may have to be more. DeviceMemoryError."""

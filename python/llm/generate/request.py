@@ -150,6 +150,7 @@ class AnswerOptions:
     format: "AnswerFormat | None" = None  # that the answer must keep to
     n_probs: int = 0  # likeliest tokens to tell of at each place, with their probabilities
     adapters: tuple[AdapterUse, ...] = ()
+    is_xrayed: bool = False  # how each token comes about is told
 
     def __post_init__(self) -> None:
         if self.tools and self.format is not None:

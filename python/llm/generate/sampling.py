@@ -6,7 +6,7 @@ which a device can repeat for several tokens at once as long as nothing looks ba
 
 import secrets
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,20 +15,33 @@ from numpy.typing import NDArray
 
 from llm.errors import RequestError
 from llm.generate.events import Likely
-from llm.generate.filters import draw, draw_mirostat, softmax
+from llm.generate.filters import (
+    GREEDY,
+    TEMPERATURE,
+    Cut,
+    cuts,
+    draw,
+    draw_mirostat,
+    mirostat_cuts,
+    softmax,
+)
+from llm.generate.logit_bias import token_biases
 from llm.generate.repetition import RepeatedRuns, SeenTokens
 from llm.generate.request import RANDOM_SEED, SamplingParams
-from llm.gpu.adjustments import FORBIDDEN, MASKED, Adjustments
-from llm.gpu.program import Candidates
+from llm.generate.xray import Candidate, Choice, Stage, shown_text
+from llm.gpu.adjustments import FORBIDDEN, Adjustments
+from llm.gpu.program import Candidates, Floats
 from llm.gpu.sampler import Draw, Sampler, choose_rows
+from llm.gpu.sampler import cuts as plain_cuts
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
+    from llm.generate.tracing import Trace
     from llm.text.grammar import Matcher
     from llm.text.tokenizer import Tokenizer
 
 FIRST_AHEAD, MOST_AHEAD = 4, 64
-MOST_BIASES = 256  # tokens of logit_bias
+FORMAT = "format"
 
 
 class Chooser:
@@ -41,25 +54,30 @@ class Chooser:
         seen: Sequence[int] = (),
         matcher: "Matcher | None" = None,
         n_probs: int = 0,
+        *,
+        is_traced: bool = False,
     ) -> None:
-        """`matcher` says which tokens may come. Of each choice the `n_probs` likeliest are kept.
+        """`matcher` says which tokens may come. Of each choice the `n_probs` likeliest are kept,
+        and where it `is_traced` how it came about.
 
         Raises RequestError on too many biases.
         """
         self._params = params
         seed = secrets.randbits(64) if params.seed == RANDOM_SEED else params.seed
         self.sampler = Sampler(params.temperature, params.top_k, params.top_p, params.min_p, seed)
-        self._tokenizer = tokenizer
-        self._biases = _biases(params, tokenizer)
+        self.tokenizer = tokenizer
+        self._biases = token_biases(params, tokenizer)
         self._seen = SeenTokens(params.penalty_window, seen)
         self._runs = RepeatedRuns(params, tokenizer, seen) if params.dry_multiplier > 0.0 else None
         self._surprise = 2.0 * params.mirostat_tau
         self._n_probs = n_probs
+        self.is_traced = is_traced
         self.matcher = matcher
         self.is_free = False  # while the model thinks, anything may come
         self.openers: frozenset[int] = frozenset()  # tokens that may begin that, and nothing else
         self.ahead = FIRST_AHEAD  # tokens to make before a format is asked
         self.likely: deque[tuple[Likely, ...]] = deque()  # of each token chosen, where asked for
+        self.choices: deque[Choice] = deque()  # of each token chosen, where traced
 
     @property
     def looks_back(self) -> bool:
@@ -71,14 +89,19 @@ class Chooser:
             or bool(self._biases)
             or self._runs is not None
             or self.matcher is not None
-            or self._n_probs > 0
+            or self._needs_all
         )
+
+    @property
+    def _needs_all(self) -> bool:
+        """Whether more is to be told of a choice than the token."""
+        return self._n_probs > 0 or self.is_traced
 
     @property
     def candidates(self) -> int:
         """How many of the largest logits it needs; 0: all."""
         params = self._params
-        if self._n_probs > 0:
+        if self._needs_all:
             return 0
         if params.temperature > 0.0 and (params.top_n_sigma > 0.0 or params.mirostat):
             return 0
@@ -122,7 +145,7 @@ class Chooser:
     @property
     def fits_device(self) -> bool:
         """Whether the model can draw, where the logits are."""
-        return self._params.is_plain and self.sampler.fits_device and self._n_probs == 0
+        return self._params.is_plain and self.sampler.fits_device and not self._needs_all
 
     def choose(self, model: "Model", position: int) -> int:
         """The token for `position`, from the model's only output row.
@@ -155,6 +178,9 @@ class Chooser:
             self.note(token)
             if self._n_probs > 0:
                 self.likely.append((self._told(token, 1.0),))
+            if self.is_traced:
+                only = Candidate(token, shown_text(self.tokenizer, token), (1.0,))
+                self.choices.append(Choice(token, (Stage(FORMAT, 1, 0.0),), (only,)))
         return found
 
     def note_likely(self, best: Candidates, token: int) -> None:
@@ -167,9 +193,7 @@ class Chooser:
             self.likely.append(tuple(told))
 
     def _told(self, token: int, probability: float) -> Likely:
-        text = self._tokenizer.token_text(token) if self._tokenizer.is_control(token) else None
-        shown = self._tokenizer.piece(token).decode("utf-8", "replace") if text is None else text
-        return Likely(token, shown, probability)
+        return Likely(token, shown_text(self.tokenizer, token), probability)
 
     def adjustments(self) -> Adjustments | None:
         """What is done to the logits before the next choice; None: nothing."""
@@ -190,6 +214,33 @@ class Chooser:
             mask=None if self.fits_device else self.mask(),
         )
         return None if found.changes_nothing else found
+
+    def adjusting(self) -> list[tuple[str, Adjustments]]:
+        """What adjustments() does with the format, one sampler after the other."""
+        params = self._params
+        counts = self._seen.counts() if params.penalizes else {}
+        penalties = params.repeat_penalty, params.presence_penalty, params.frequency_penalty
+        runs = {} if self._runs is None else self._runs.biases()
+        found = {
+            "penalties": Adjustments(counts, *penalties),
+            "dry": Adjustments(biases=runs),
+            "logit_bias": Adjustments(biases=self._biases),
+            FORMAT: Adjustments(mask=self.mask()),
+        }
+        return [(name, each) for name, each in found.items() if not each.changes_nothing]
+
+    def cuts(self, logits: Floats, position: int) -> list[Cut]:
+        """What the samplers leave of logits (k,), best first, all of which may come."""
+        params, sampler = self._params, self.sampler
+        if params.temperature == 0.0:
+            return [Cut(GREEDY, np.arange(1))]
+        if params.mirostat:
+            return mirostat_cuts(logits.astype(np.float64), params, self._surprise)
+        if not self.is_plain:
+            return list(cuts(logits.astype(np.float64), params, sampler.seed, position))
+        found = [Cut(name, np.arange(left)) for name, left in plain_cuts(sampler, logits)]
+        left = found[-1].left if found else np.arange(logits.size)
+        return [*found, Cut(TEMPERATURE, left, params.temperature)]
 
     def allows(self, token: int) -> bool:
         """Whether the answer's format lets it come next."""
@@ -237,19 +288,42 @@ def choose_tokens(
             tokens = _drawn(model, again)
     else:
         adjustments = [chooser.adjustments() for chooser in choosers]
+        traces: dict[int, Trace] = {}
         if all(counts):
             best = model.candidates_of_rows(max(counts), adjustments)
         else:  # some ask for all logits
-            best = [model.candidates(k, adjustments[row], row) for row, k in enumerate(counts)]
+            traces = _traces(choosers, model, positions)
+            best = [
+                traces[row].best
+                if row in traces and change is None
+                else model.candidates(counts[row], change, row)
+                for row, change in enumerate(adjustments)
+            ]
         tokens = draw_rows(choosers, best, positions)
         for row, mask in _masks(choosers, tokens).items():
             best[row] = model.candidates(counts[row], mask, row)
             tokens[row] = draw_rows([choosers[row]], [best[row]], [positions[row]])[0]
         for chooser, found, token in zip(choosers, best, tokens, strict=True):
             chooser.note_likely(found, token)
+        for row, trace in traces.items():
+            choosers[row].choices.append(trace.choice(tokens[row]))
     for chooser, token in zip(choosers, tokens, strict=True):
         chooser.note(token)
     return tokens
+
+
+def _traces(
+    choosers: Sequence[Chooser], model: "Model", positions: Sequence[int]
+) -> "dict[int, Trace]":
+    """Of the rows that are traced, from the logits before anything is done to them."""
+    rows = [row for row, chooser in enumerate(choosers) if chooser.is_traced]
+    if not rows:
+        return {}
+    from llm.generate.tracing import Trace
+
+    return {
+        row: Trace(choosers[row], model.candidates(0, None, row), positions[row]) for row in rows
+    }
 
 
 def _drawn(model: "Model", draws: Sequence[Draw]) -> list[int]:
@@ -305,23 +379,3 @@ def _allowed(chooser: Chooser, best: Candidates) -> Candidates:
     if count == 0:
         raise _nothing_allowed()
     return Candidates(best.ids[:count], best.logits[:count])
-
-
-def _biases(params: SamplingParams, tokenizer: "Tokenizer") -> dict[int, float]:
-    """By token; a bias for a text is one for each of its tokens."""
-    found: dict[int, float] = {}
-    for key, bias in params.logit_bias:
-        ids: Iterable[int]
-        if isinstance(key, str):
-            ids = tokenizer.encode(key, parse_special=True, add_bos=False)
-        else:
-            ids = [key]
-        for id in ids:
-            if not 0 <= id < tokenizer.vocab_size:
-                raise RequestError(
-                    f"logit_bias names token {id}; the model has 0 to {tokenizer.vocab_size - 1}"
-                )
-            found[id] = max(bias, float(MASKED))
-    if len(found) > MOST_BIASES:
-        raise RequestError(f"logit_bias names {len(found)} tokens; at most {MOST_BIASES} fit")
-    return found

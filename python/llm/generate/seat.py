@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llm.errors import LLMError
 from llm.generate.answer import Answer, Steps
 from llm.generate.cache_files import load_cache, save_cache
 from llm.generate.embedding import Embedding
 from llm.generate.events import Event
 from llm.generate.request import EmbeddingRequest, LoadCache, Request, SaveCache
+from llm.generate.xray import AttentionXray, LayersXray
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
@@ -39,6 +41,20 @@ class Seat:
     def embed(self, request: EmbeddingRequest, emit: Callable[[Event], None]) -> Steps:
         """Steps that make vectors; see `Embedding` for what is emitted."""
         return Embedding(self._sequence, self.context_length, request, emit).run()
+
+    def attention(self, position: int, layer: int) -> AttentionXray:
+        """What a layer's heads looked at, at a token of its sequence."""
+        try:
+            return AttentionXray(position, layer, self._sequence.attention(position, layer))
+        except LLMError as problem:
+            return AttentionXray(position, layer, error=str(problem))
+
+    def layers(self) -> LayersXray:
+        """What each part of the model takes for one more token."""
+        try:
+            return LayersXray(len(self._sequence), tuple(self._sequence.profile_parts()))
+        except LLMError as problem:
+            return LayersXray(len(self._sequence), error=str(problem))
 
     def forget(self) -> None:
         """The next answer computes its whole prompt."""

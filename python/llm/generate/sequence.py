@@ -1,6 +1,7 @@
 """A conversation's place in the key/value cache of a model that may have others there."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,17 @@ from llm.generate.request import AdapterUse
 from llm.generate.saved_state import ModelIdentity
 from llm.generate.sequence_state import STRIDE, TAIL, SequenceState
 from llm.generate.state_pool import StatePool
+from llm.generate.xray import PageMap
 from llm.gpu.operations import PAGE_CELLS
 from llm.gpu.program import MAX_SEQUENCES, StateSlots
 from llm.gpu.sampler import Sampler
 
 if TYPE_CHECKING:
     from llm.generate.model import Model
+    from llm.gpu.layers import PartCost
+    from llm.gpu.program import Floats
 
+MOST_USERS = 255  # of a page, as far as a map tells
 SAVED_STATES = 2  # how it is, and how it was before the latest answer
 
 
@@ -157,6 +162,36 @@ class CachedSequence:
             if len(self._pages) > before:
                 pool.place(self.number, self._pages[before:], before)
 
+    def attention(self, position: int, layer: int) -> "Floats":
+        """How much each head of a layer had, at a known token, of those up to it: (H, position+1).
+
+        What is known stays as it is. Raises LLMError.
+        """
+        if not 0 <= position < len(self):
+            raise RequestError(f"position is {position}; the tokens known are 0 to {len(self) - 1}")
+        pages = self._pages[: position // PAGE_CELLS + 1]
+        size = self.model.chunk_size
+        with self._lent_state(position) as known:
+            for start in range(known, position + 1, size):
+                ids = self.ids[start : min(start + size, position + 1)]
+                found = self.model.attention(ids, start, layer, self.number, pages)
+        return found
+
+    def profile_parts(self) -> "list[PartCost]":
+        """What each part of the model takes for one more token, which is not to be known.
+
+        Raises LLMError.
+        """
+        if len(self) >= self.model.context_length:
+            raise RequestError("the context is full; there is no room for a token to be timed")
+        self.reserve(1)
+        with self._lent_state(len(self)):
+            return self.model.profile_parts(self.ids[-1] if self.ids else 0, len(self), self.number)
+
+    def page_map(self) -> PageMap:
+        users = bytes(min(users, MOST_USERS) for users in self._others.pool.users)
+        return PageMap(len(self), PAGE_CELLS, tuple(self._pages), users)
+
     def state_positions(self) -> list[int]:
         """After how many tokens the states are that snapshot() gives; none where there are none."""
         if self._state is None:
@@ -228,6 +263,10 @@ class CachedSequence:
         self.ids, self._pages = ids, shared
         pool.place(self.number, shared)
         return True
+
+    def _lent_state(self, count: int) -> AbstractContextManager[int]:
+        """After how many tokens, `count` at most, runs can begin that change nothing."""
+        return nullcontext(count) if self._state is None else self._state.lent(count)
 
     def _known(self, prompt: Sequence[int]) -> int:
         """How many of a prompt's tokens it can go on from."""

@@ -5,7 +5,8 @@ taken from a snapshot at or before that token, and the tokens in between run aga
 """
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llm.errors import DeviceMemoryError
@@ -135,6 +136,24 @@ class SequenceState:
         slot = self._take()
         self._snapshots.append(Snapshot(position, slot))
         self._pool.write(slot, data)
+
+    @contextmanager
+    def lent(self, count: int) -> Iterator[int]:
+        """Meanwhile runs change another slot, which begins as the state was after the first `count`
+        tokens, or fewer: after how many. DeviceMemoryError."""
+        slot = self._take()  # snapshots may be forgotten for it
+        try:
+            known = self.known(count)
+            latest = self._latest(count)
+            source = self._slot if latest is None or self._at == count else latest.slot
+            if known and source is not None:
+                self._pool.copy(source, slot)
+            self._pool.place(self._number, slot)
+            yield known
+        finally:
+            if self._slot is not None:
+                self._pool.place(self._number, self._slot)
+            self._pool.release(slot)
 
     def _latest(self, count: int) -> Snapshot | None:
         """The latest snapshot of the first `count` tokens."""

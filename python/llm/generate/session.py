@@ -35,6 +35,7 @@ from llm.generate.request import (
     Request,
     SaveCache,
 )
+from llm.generate.xray import AttentionXray, LayersXray
 
 if TYPE_CHECKING:
     from llm.generate.answer import Steps, Wanted
@@ -111,6 +112,20 @@ class Session:
         self._give_up(lambda job: isinstance(job, LoadCache))
         if self._seat is not None:
             self._seat.forget()
+
+    def tell_attention(self, position: int, layer: int) -> None:
+        """Of a token that is known: at once, whatever else is being done."""
+        if self._seat is None:
+            self._emit(AttentionXray(position, layer, error=self._load_error))
+        else:
+            self._emit(self._seat.attention(position, layer))
+
+    def tell_layers(self) -> None:
+        """At once, too; answers of all sessions wait meanwhile."""
+        if self._seat is None:
+            self._emit(LayersXray(0, error=self._load_error))
+        else:
+            self._emit(self._seat.layers())
 
     def unload(self) -> None:
         """Cancels everything and frees the model."""

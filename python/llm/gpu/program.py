@@ -16,6 +16,7 @@ from llm.gpu.tape import Tape
 
 if TYPE_CHECKING:
     from llm.gpu.adapters import Adapter, Gains
+    from llm.gpu.layers import PartCost
 
 ROW_BUCKETS = (1, 8, 16, 32, 128, 256)  # rows of the tapes that are recorded; the most of a program
 LANE_BUCKETS = (1, 2, 4, *ROW_BUCKETS[1:])  # where a product has lanes: see device/lanes.py
@@ -226,6 +227,16 @@ class Executor(Protocol):
 
     def profile(self, batch: Batch) -> RunProfile:
         """Runs the batch, and times each kind of work of it."""
+
+    def profile_parts(self, batch: Batch) -> "list[PartCost]":
+        """Runs the batch, and times each part of the model."""
+
+    def attention(self, batch: Batch, layer: int, pages: Sequence[int]) -> Floats:
+        """How much each head of a layer, at the last row, has of the cells up to there: (H, cells).
+
+        Those of all rows are in these pages, and stay as they are. Raises RequestError where the
+        layer has no attention.
+        """
 
     def close(self) -> None:
         """Frees everything; twice is harmless."""

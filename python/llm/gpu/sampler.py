@@ -95,6 +95,23 @@ def choose_rows(samplers: Sequence[Sampler], logits: Floats, positions: Sequence
     return [int(index) for index in np.argmax(sums > goals, axis=1)]
 
 
+def cuts(sampler: Sampler, logits: Floats) -> list[tuple[str, int]]:
+    """What the cutoffs that are on leave of logits (k,), best first: their names, and how many."""
+    found: list[tuple[str, int]] = []
+    if sampler.top_k > 0:
+        logits = logits[: sampler.top_k]
+        found.append(("top_k", logits.size))
+    plain = weights(logits[None], sharpness(1.0))  # (1, k)
+    left = logits.size
+    if sampler.top_p < 1.0:
+        left = min(left, int(count_top_p(plain, np.full((1, 1), sampler.top_p, np.float32))[0]))
+        found.append(("top_p", left))
+    if sampler.min_p > 0.0:
+        left = min(left, int(count_min_p(plain, np.full((1, 1), sampler.min_p, np.float32))[0]))
+        found.append(("min_p", left))
+    return found
+
+
 def sample_scratch(groups: int) -> int:
     """Floats of work for the maxima and the list of step_sample.glslh, with up to so many groups.
 

@@ -29,6 +29,7 @@ from llm.generate.events import (
 )
 from llm.generate.request import AnswerOptions, Asked, LoadSpec
 from llm.generate.tools import Tool
+from llm.generate.xray import AttentionXray, LayersXray, PromptXray, TokenXray
 from llm.nodes.answer_settings import AnswerSettings
 from llm.nodes.awaited import AwaitedResults
 from llm.nodes.history import History
@@ -38,10 +39,11 @@ from llm.nodes.shared_worker import shared_worker
 from llm.nodes.stats import stats_of, told_tokens
 from llm.nodes.tool_calling import ToolCalling
 from llm.nodes.toolbox import Toolbox
+from llm.nodes.xray import XRay
 
 
 @exposed
-class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, Node):
+class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, XRay, Node):
     """Runs a language model inside the game and answers prompts.
 
     Set [member model_path], connect [signal response_updated] and [signal response_ended], and call
@@ -213,6 +215,8 @@ class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, Node
                     self.reasoning_updated.emit(request_id, event.reasoning)
                 if text:
                     self.response_updated.emit(request_id, text)
+            case PromptXray() | TokenXray() | AttentionXray() | LayersXray():
+                self._tell_xray(event)
             case ToolsCalled():
                 self._call_tools(event)
             case Ended(request_id, reason, text):
@@ -253,4 +257,5 @@ class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, Node
             self._format(),
             self.n_probs,
             self._adapter_uses(),
+            self.xray,
         )

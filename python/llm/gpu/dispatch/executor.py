@@ -22,10 +22,10 @@ from llm.gpu.device.memory import require_ram
 from llm.gpu.device.placement import ALIGNMENT, Layout, place
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.device.upload import F32, upload_weights
-from llm.gpu.dispatch.adapter_memory import AdapterMemory
 from llm.gpu.dispatch.adjusting import LogitAdjuster
 from llm.gpu.dispatch.dispatches import Dispatch, Scratch
 from llm.gpu.dispatch.hazards import HazardTracker
+from llm.gpu.dispatch.inspection import Inspection
 from llm.gpu.dispatch.launches_attend import AttendDevice
 from llm.gpu.dispatch.lowering import Lowering, lower_draw, lower_picks, mask_words, scratch_floats
 from llm.gpu.dispatch.lowering_attend import AttendLowering
@@ -39,8 +39,7 @@ from llm.gpu.dispatch.table_rows import TableRows
 from llm.gpu.host_tables import fit_device, host_tables
 from llm.gpu.kernels.shader_source import expand
 from llm.gpu.kernels.variants import KERNELS
-from llm.gpu.operations import Operation, Tensor, Weight
-from llm.gpu.profile import RunProfile, WorkTime, make_profile, time_dispatches
+from llm.gpu.operations import Tensor, Weight
 from llm.gpu.program import (
     FRAME_SECONDS,
     LANE_BUCKETS,
@@ -63,7 +62,7 @@ FORWARD, APART = "forward", "forward of several sequences"
 LOADED = 0.9  # share of the progress that the weights take; kernels take the rest
 
 
-class DispatchExecutor(AdapterMemory):
+class DispatchExecutor(Inspection):
     """See `Executor`. `load` is a generator, so that loading can be watched and given up."""
 
     name = "dispatch"
@@ -147,7 +146,7 @@ class DispatchExecutor(AdapterMemory):
             executor._shared_shader = device.shader(names[-1])
             if not device.is_cpu:
                 executor.rows_a_run = find_rows(
-                    lambda rows: DispatchExecutor.run(executor, Batch([0] * rows, range(rows), [])),
+                    lambda rows: executor._run_operations(Batch([0] * rows, range(rows), [])),
                     program.max_rows,
                 )
         except BaseException:
@@ -160,6 +159,9 @@ class DispatchExecutor(AdapterMemory):
         return self._fixed_bytes + self._memory_bytes
 
     def run(self, batch: Batch) -> None:
+        self._run_operations(batch)
+
+    def _run_operations(self, batch: Batch) -> None:
         recorded = self._recorded_for(batch)
         self._write_state(batch)
         tape = self._tape(*recorded)
@@ -196,7 +198,7 @@ class DispatchExecutor(AdapterMemory):
 
     def _forward(self, batch: Batch) -> list[tuple[Any, ...]]:
         """Dispatches that run it."""
-        tape = self._tape(*self._recorded_for(batch))
+        tape = self._tape_of(batch)
         return self._rows_of(self._lowering.lower(tape.operations, are_apart=batch.are_apart))
 
     def decode(
@@ -217,23 +219,6 @@ class DispatchExecutor(AdapterMemory):
         if self._logits is not None or self._hidden is None:
             raise ValueError("the last run kept logits, and no hidden rows")
         return self._read_floats(replace(self._hidden, rows=rows))
-
-    def profile(self, batch: Batch) -> RunProfile:
-        DispatchExecutor.run(self, batch)
-        self._device.finish()
-        tape = self._tape(*self._recorded_for(batch))
-        barriers, times = self._time_operations(tape.operations)
-        return make_profile(barriers + 1, times)
-
-    def _time_operations(self, operations: Sequence[Operation]) -> tuple[int, list[WorkTime]]:
-        """The barriers between them, and each kind of dispatch that they become."""
-        dispatches = self._lowering.lower(operations)
-        kinds: dict[str, list[tuple[Any, ...]]] = {}
-        rows = self._rows_of(dispatches)
-        for dispatch, row in zip(dispatches, rows, strict=True):
-            groups = "x".join(str(count) for count in dispatch.groups)
-            kinds.setdefault(f"{dispatch.kernel} {groups}", []).append(row)
-        return sum(row[-1] for row in rows), time_dispatches(self._device, kinds)
 
     def close(self) -> None:
         self._tables = {}
@@ -344,6 +329,9 @@ class DispatchExecutor(AdapterMemory):
         outputs = bucket(outputs, most, self._buckets) if outputs else 0
         return rows, outputs, self._adapters.numbers_of(batch)
 
+    def _tape_of(self, batch: Batch) -> Tape:
+        return self._tape(*self._recorded_for(batch))
+
     def _tape(self, rows: int, outputs: int, adapters: tuple[int, ...] = ()) -> Tape:
         return self._adapters.tape(rows, outputs, adapters)
 
@@ -374,7 +362,7 @@ class DispatchExecutor(AdapterMemory):
         fill_state(self._state_words, batch, tables or self._paged.table(0), sampler, stops)
         self._device.write(self._state, 0, self._state_bytes, state.ADJUSTED * WORD)
         self._put_gains(batch)
-        self._table_rows.put(self._tape(*self._recorded_for(batch)), batch.tokens)
+        self._table_rows.put(self._tape_of(batch), batch.tokens)
 
     def _play(self, dispatches: Iterable[Dispatch]) -> None:
         self._device.play(self._device.table(self._rows_of(dispatches)))

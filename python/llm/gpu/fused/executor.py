@@ -6,7 +6,6 @@ buffers. Prompts, and models or devices that the steps do not fit, run an operat
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -15,17 +14,17 @@ import numpy as np
 from llm.errors import DeviceError
 from llm.files.model_file import ModelFile
 from llm.gpu import state
-from llm.gpu.columns.pass_profile import time_pass, units
 from llm.gpu.columns.passes import COLUMNS, MOST_CELLS, ColumnPass, ColumnPasses, Row
 from llm.gpu.device.probes import probe
 from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
-from llm.gpu.fused.runs import FIRST_RUNS, RUNS, RunsExecutor, ordered
+from llm.gpu.fused.inspection import StepInspection
+from llm.gpu.fused.runs import FIRST_RUNS, RUNS, ordered
+from llm.gpu.fused.step_list import StepList
 from llm.gpu.kernels.kernel import Kernel
 from llm.gpu.kernels.shader_source import expand_kernel
 from llm.gpu.kernels.variants import pack_params
 from llm.gpu.operations import Embed, Tensor, Weight
-from llm.gpu.profile import RunProfile, WorkTime, make_profile, seconds_of
 from llm.gpu.program import WORD, Batch, Floats, Program, not_finite
 from llm.gpu.steps.ahead import load_ahead
 from llm.gpu.steps.attention import Attention, Join
@@ -33,26 +32,15 @@ from llm.gpu.steps.fusion import fuse
 from llm.gpu.steps.packing import STEP_WORDS, Grid, Words
 from llm.gpu.steps.step_sizes import sizes_or_none
 from llm.gpu.steps.steps import Step
-from llm.gpu.steps.tags import NO_PLACES, Places
+from llm.gpu.steps.tags import NO_PLACES
 from llm.gpu.tape import Tape
 
 STEP_GROUPS = 128  # of a dispatch of one step: about as many as a large GPU has multiprocessors
-REPEATS = 32  # of a step that is timed
 ALONE, TOKENS, DRAWN_TOKENS = "steps alone", "tokens", "drawn tokens"  # tables of steps
 COLUMN_PASS = "a pass of columns"
 
 
-@dataclass(frozen=True, slots=True)
-class StepList:
-    """Steps on the device."""
-
-    buffer: Any
-    uniform_set: Any  # for the kernel, with this buffer
-    count: int
-    places: Places = NO_PLACES  # of values with tags
-
-
-class FusedExecutor(RunsExecutor):
+class FusedExecutor(StepInspection):
     """See `Executor`. As good as a dispatch executor where steps do not fit."""
 
     _picks: Sequence[Sequence[Step]] = ((),)  # what may follow a token's steps
@@ -110,48 +98,19 @@ class FusedExecutor(RunsExecutor):
         self._write_state(batch)
         self._play_steps(self._is_far(batch.positions[0]))
 
+    def _steps_of(self, batch: Batch) -> list[Step]:
+        return self._far_steps if self._is_far(batch.positions[0]) else self._steps
+
     def _runs_as_steps(self, batch: Batch) -> bool:
         """Whether it is a token, without adapters."""
         is_one = len(batch.tokens) == len(batch.outputs) == 1
         return self._groups > 0 and is_one and not self._adapters.gains_of(batch)
-
-    def profile(self, batch: Batch) -> RunProfile:
-        self._catch_up()
-        found = self._pass_of(batch)
-        if found is not None:
-            return self._profile_pass(batch, found)
-        if not self._runs_as_steps(batch):
-            return super().profile(batch)
-        self.run(batch)
-        self._device.finish()
-        kinds: dict[str, list[Words]] = {}
-        steps = self._far_steps if self._is_far(batch.positions[0]) else self._steps
-        for step, words in zip(steps, self._packed(steps), strict=True):
-            kinds.setdefault(step.label, []).append(words)
-        times = [self._time_steps(label, np.stack(words)) for label, words in kinds.items()]
-        return make_profile(len(steps), times)
-
-    def _profile_pass(self, batch: Batch, found: ColumnPass) -> RunProfile:
-        self.run(batch)
-        self._device.finish()
-        barriers = len(units(found))
-        times = time_pass(self._device, found, lambda: self._write_state(batch))
-        for operations in (found.layers.before, found.layers.after):
-            more, of_operations = self._time_operations(operations)
-            barriers, times = barriers + more + 1, times + of_operations
-        return make_profile(barriers, times)
 
     def _read_floats(self, tensor: Tensor) -> Floats:
         """NumericError where a step met NaN or infinity: integers hide them from the logits."""
         if self._read_state()[state.NON_FINITE]:
             raise not_finite("some")
         return super()._read_floats(tensor)
-
-    def _time_steps(self, label: str, words: Words) -> WorkTime:
-        steps = self._upload_steps(words)
-        seconds = seconds_of(self._device, self._rows_of_steps(steps) * REPEATS)
-        self._device.free(steps.buffer)
-        return WorkTime(label, len(words), seconds / (len(words) * REPEATS) * 1e6)
 
     def _start_kernels(self) -> list[str]:
         kernel = self._kernel()

@@ -17,7 +17,8 @@ from llm.gpu.device.rendering_device import RenderingDevice
 from llm.gpu.dispatch.executor import DispatchExecutor
 from llm.gpu.dispatch.picks import picks_of
 from llm.gpu.dispatch.search import drawn_tokens
-from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, StepList, nothing_steps
+from llm.gpu.fused.executor import DRAWN_TOKENS, TOKENS, FusedExecutor, nothing_steps
+from llm.gpu.fused.step_list import StepList
 from llm.gpu.profile import WorkTime, seconds_of
 from llm.gpu.program import Batch, Candidates, Floats, Program, until_stop
 from llm.gpu.sampler import GREEDY, Draw, Sampler
@@ -137,6 +138,10 @@ class PersistentExecutor(FusedExecutor):
     def logits(self, outputs: int) -> Floats:
         self._settle()
         return super().logits(outputs)
+
+    def attention(self, batch: Batch, layer: int, pages: Sequence[int]) -> Floats:
+        self._settle()
+        return super().attention(batch, layer, pages)
 
     def _time_steps(self, label: str, words: Words) -> WorkTime:
         """Steps of one kind, in one dispatch, as often as TIMED_TOKENS tokens need them."""

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from llm.gpu.attention_shares import SeenCells, head_shares, heads_of
 from llm.gpu.operations import Attend, CacheStore, Operation, Pairing, Rotate
-from llm.gpu.reference.dense import normalized, soft_capped
+from llm.gpu.reference.dense import normalized
 from llm.gpu.reference.workspace import Workspace
 
 
@@ -51,36 +52,19 @@ def attend(run: Workspace, op: Attend) -> None:
 def _attend_rows(run: Workspace, op: Attend, sequence: int, rows: list[int]) -> None:
     """Rows of one sequence."""
     keys, values = run.slab(op.cache)
-    positions = np.asarray(run.batch.positions)[rows]  # (T,)
-    first = max(0, int(positions.min()) - op.window + 1) if op.window else 0
-    cells = np.arange(first, int(positions.max()) + 1)
-    hidden = cells[None, :] > positions[:, None] + op.ahead  # (T, cells)
-    if op.window:
-        hidden |= cells[None, :] <= positions[:, None] - op.window
-    places = run.places(sequence, cells)
+    seen = SeenCells.of(op, np.asarray(run.batch.positions)[rows])
+    places = run.places(sequence, seen.cells)
+    sinks = None if op.sinks is None else run.weights[op.sinks.name][0]  # (H,)
     size = op.q.width // op.heads
-    group = op.heads // op.kv_heads
     q = run.view(op.q)[rows].reshape(len(rows), op.heads, size)  # (T, H, D)
     y = np.empty_like(q)  # (T, H, D)
     for kv_head in range(op.kv_heads):
         columns = slice(kv_head * size, (kv_head + 1) * size)
-        heads = slice(kv_head * group, (kv_head + 1) * group)
+        heads = heads_of(op, kv_head)
         k = keys[(*places, columns)].astype(np.float32)  # (cells, D)
         v = values[(*places, columns)].astype(np.float32)  # (cells, D)
-        scores = q[:, heads] @ k.T  # (T, group, cells)
-        if op.alibi:
-            slopes = np.asarray(op.slopes[heads], np.float32)  # (group,)
-            scores -= slopes[:, None] * np.abs(cells - positions[:, None])[:, None]
-        if op.soft_cap:
-            scores = soft_capped(scores, op.soft_cap)
-        scores[np.broadcast_to(hidden[:, None, :], scores.shape)] = -np.inf
-        greatest = scores.max(axis=2, keepdims=True)  # (T, group, 1)
-        scores -= greatest
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=2, keepdims=True)
-        if op.sinks is not None:
-            total += np.exp(run.weights[op.sinks.name][0, heads, None] - greatest)
-        y[:, heads] = (scores @ v) / total
+        shares, total = head_shares(op, kv_head, q, k, seen, sinks)
+        y[:, heads] = (shares @ v) / total
     run.view(op.y)[rows] = y.reshape(len(rows), -1)
 
 

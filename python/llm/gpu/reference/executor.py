@@ -13,10 +13,12 @@ from gguf import GGMLQuantizationType, quants
 from llm.files.model_file import ModelFile
 from llm.files.repack import check_packable
 from llm.gpu.adapters import Adapter, Adapters, Gains
+from llm.gpu.attention_shares import attention_of
 from llm.gpu.device.memory import require_ram
 from llm.gpu.host_logits import HostLogits
 from llm.gpu.host_tables import HostTable, host_tables
-from llm.gpu.operations import PAGE_CELLS, Weight
+from llm.gpu.layers import PartCost, costs_of, places_of, until_attention
+from llm.gpu.operations import PAGE_CELLS, Operation, Weight
 from llm.gpu.profile import RunProfile, WorkTime, make_profile
 from llm.gpu.program import WORD, Batch, Floats, Program, bucket
 from llm.gpu.reference.attention import ATTENTION
@@ -121,15 +123,7 @@ class ReferenceExecutor(HostLogits):
 
     def run(self, batch: Batch) -> None:
         tape = self._tape(batch)
-        for number, weight in self._adapters.gains_of(batch):
-            for gain in self._adapters.loaded[number].gains:
-                self._run.weights[gain.name][:] = weight
-        self._run.reserve(tape.work_floats)
-        self._run.batch = batch
-        # NaN weights must reach the logits, where they are reported, without a warning a layer
-        with np.errstate(invalid="ignore", over="ignore"):
-            for operation in tape.operations:
-                RUN[type(operation)](self._run, operation)
+        self._play(batch, tape, tape.operations)
         if tape.logits is not None:
             self._logits = self._run.view(tape.logits, len(batch.outputs)).copy()
         self._hidden = None if tape.hidden is None else self._run.view(tape.hidden).copy()
@@ -140,21 +134,52 @@ class ReferenceExecutor(HostLogits):
         return self._hidden[:rows]
 
     def profile(self, batch: Batch) -> RunProfile:
-        self.run(batch)
-        seconds: dict[str, list[float]] = {}
-        with np.errstate(invalid="ignore", over="ignore"):
-            for operation in self._tape(batch).operations:
-                started = time.perf_counter()
-                RUN[type(operation)](self._run, operation)
-                taken = time.perf_counter() - started
-                seconds.setdefault(type(operation).__name__, []).append(taken)
-        times = [
-            WorkTime(name, len(each), sum(each) / len(each) * 1e6) for name, each in seconds.items()
-        ]
+        kinds = [type(operation).__name__ for operation in self._tape(batch).operations]
+        times = self._time(batch, kinds)
         return make_profile(sum(work.count for work in times), times)
+
+    def profile_parts(self, batch: Batch) -> list[PartCost]:
+        operations = self._tape(batch).operations
+        names = [name for _, name in places_of(operations)]
+        return costs_of(operations, self._time(batch, names))
+
+    def attention(self, batch: Batch, layer: int, pages: Sequence[int]) -> Floats:
+        tape = self._tape(batch)
+        operations, attend = until_attention(tape.operations, layer)
+        self._play(batch, tape, operations)
+        q = self._run.view(attend.q)[-1]  # (H*D,)
+        keys, _ = self._run.slab(attend.cache)
+        keys = keys[list(pages)].reshape(-1, attend.cache.width)  # (cells, G*D)
+        sinks = None if attend.sinks is None else self._run.weights[attend.sinks.name][0]
+        return attention_of(attend, q, keys, batch.positions[-1], sinks)
 
     def close(self) -> None:
         self._run.clear()
+
+    def _play(self, batch: Batch, tape: Tape, operations: Sequence[Operation]) -> None:
+        """Some of the tape's operations."""
+        for number, weight in self._adapters.gains_of(batch):
+            for gain in self._adapters.loaded[number].gains:
+                self._run.weights[gain.name][:] = weight
+        self._run.reserve(tape.work_floats)
+        self._run.batch = batch
+        # NaN weights must reach the logits, where they are reported, without a warning a layer
+        with np.errstate(invalid="ignore", over="ignore"):
+            for operation in operations:
+                RUN[type(operation)](self._run, operation)
+
+    def _time(self, batch: Batch, kinds: Sequence[str]) -> list[WorkTime]:
+        """Each kind of operation of a run; `kinds` are the operations'."""
+        self.run(batch)
+        seconds: dict[str, list[float]] = {}
+        with np.errstate(invalid="ignore", over="ignore"):
+            for kind, operation in zip(kinds, self._tape(batch).operations, strict=True):
+                started = time.perf_counter()
+                RUN[type(operation)](self._run, operation)
+                seconds.setdefault(kind, []).append(time.perf_counter() - started)
+        return [
+            WorkTime(kind, len(each), sum(each) / len(each) * 1e6) for kind, each in seconds.items()
+        ]
 
     def _tape(self, batch: Batch) -> Tape:
         rows = bucket(len(batch.tokens), self._program.max_rows)
