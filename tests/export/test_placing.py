@@ -1,99 +1,26 @@
 """What an export puts where, and why it fails: small projects, files that only look like models."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from export.conftest import NewExport
 from support.installed_addon import BlankProject, complaints
+from support.small_export import SCENE, Exported, Files
 
-from llm.errors import ModelFileError
 from llm.files.mapping import map_any
 from setup.engine import Engine
-from shipping.export import template_environment
 
-SCENE = '[gd_scene format=3]\n\n[node name="Main" type="LLM"]\nmodel_path = "{}"\n'
 SCRIPT = '@export_file("*.gguf") var path: String = "{}"\n'
-PRESET = """[preset.0]
-
-name="Game"
-platform="Linux"
-runnable=true
-export_filter="{filter}"
-export_files=PackedStringArray("res://main.tscn")
-include_filter="{include}"
-exclude_filter=""
-export_path=""
-
-[preset.0.options]
-
-binary_format/architecture="x86_64"
-binary_format/embed_pck={embed}
-"""
 BESIDE, IN_PACK, LEFT_OUT = range(3)
 FIRST_PART = "m-00001-of-00002.gguf"
-
-Files = Mapping[str, str]
-
-
-class Exported:
-    """The outcome of exporting a project that consists of `files`."""
-
-    def __init__(
-        self,
-        project: BlankProject,
-        godot: Engine,
-        files: Files,
-        options: Mapping[str, str],
-        *,
-        filter: str = "all_resources",
-        include: str = "",
-        embed: bool = False,
-    ) -> None:
-        for name, text in files.items():
-            (project.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            project.write(name, text)
-        lines = "".join(f"llm/models/{name}={value}\n" for name, value in options.items())
-        preset = PRESET.format(filter=filter, include=include, embed=str(embed).lower())
-        project.write("export_presets.cfg", preset + lines)
-        self.folder = project.home / "game"
-        self.folder.mkdir()
-        program = self.folder / "game.x86_64"
-        self.pack = program if embed else self.folder / "game.pck"
-        done = project.run("--export-release", "Game", program, **template_environment(godot))
-        self.status, self.said = done.returncode, done.stdout
-
-    @property
-    def models(self) -> set[str]:
-        """What lies in the folder of models."""
-        folder = self.folder / "models"
-        return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory, godot: Engine, package: Path) -> BlankProject:
-    """A blank project that the editor has opened before."""
-    folder = tmp_path_factory.mktemp("opened")
-    project = BlankProject.unpack(folder, godot, package, enabled=True)
-    project.open_once()
-    return project
-
-
-@pytest.fixture
-def export(opened: BlankProject, tmp_path: Path, godot: Engine) -> Callable[..., Exported]:
-    """`export(files, options, **other)`: of a copy of the opened project, see Exported."""
-
-    def run(files: Files, options: Mapping[str, str] | None = None, **other: Any) -> Exported:
-        return Exported(opened.copied_to(tmp_path), godot, files, options or {}, **other)
-
-    return run
 
 
 def packed(pack: Path, name: str) -> bytes:
     return bytes(map_any(str(pack / name)))
 
 
-def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Exported]) -> None:
+def test_models_are_found_and_lie_beside_the_program(export: NewExport) -> None:
     game = export(
         {
             "main.tscn": SCENE.format("res://a/one.gguf"),
@@ -112,12 +39,10 @@ def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Expor
     assert game.models == {"one.gguf", "two.gguf", *listed}
     assert (game.folder / "models" / "two.gguf").read_text() == "GGUF 2"
     assert next(game.folder.glob("llm.*/runtime.cfg")).parent.name == "llm.linux.x86_64"
-    with pytest.raises(ModelFileError):
-        packed(game.pack, "addons/llm/plugin.gdc")
 
 
 @pytest.mark.parametrize("embed", [False, True])
-def test_models_in_the_pack(export: Callable[..., Exported], embed: bool) -> None:
+def test_models_in_the_pack(export: NewExport, embed: bool) -> None:
     parts = {f"m-{number:05d}-of-00002.gguf": f"GGUF {number}" for number in (1, 2)}
     game = export(
         {"main.tscn": SCENE.format(f"res://{FIRST_PART}"), **parts},
@@ -132,14 +57,21 @@ def test_models_in_the_pack(export: Callable[..., Exported], embed: bool) -> Non
         assert game.pack.read_bytes().count(text.encode()) == 1
 
 
-def test_models_left_out(export: Callable[..., Exported]) -> None:
+def test_a_pack_that_is_encrypted_holds_no_models(export: NewExport) -> None:
+    files = {"main.tscn": SCENE.format("res://one.gguf"), "one.gguf": "GGUF"}
+    game = export(files, {"placement": str(IN_PACK)}, encrypt=True)
+    assert game.status == 1
+    assert "LLM: res://one.gguf cannot be read from an encrypted pack; place it" in game.said
+
+
+def test_models_left_out(export: NewExport) -> None:
     files = {"main.tscn": SCENE.format("res://fetched.gguf")}
     game = export(files, {"placement": str(LEFT_OUT)})
     assert game.status == 0, game.said
     assert not game.models
 
 
-def test_only_some_scenes(export: Callable[..., Exported]) -> None:
+def test_only_some_scenes(export: NewExport) -> None:
     files = {"main.tscn": SCENE.format("res://one.gguf"), "one.gguf": "GGUF"}
     game = export(files, filter="scenes")
     assert game.status == 0, game.said
@@ -148,7 +80,7 @@ def test_only_some_scenes(export: Callable[..., Exported]) -> None:
     assert b"llm_extension_init" in packed(game.pack, "addons/llm/llm.gdextension")
 
 
-def test_a_path_of_this_machine_is_no_players(export: Callable[..., Exported]) -> None:
+def test_a_path_of_this_machine_is_no_players(export: NewExport) -> None:
     game = export({"main.tscn": SCENE.format("/models/mine.gguf")})
     assert "res://main.tscn names the model /models/mine.gguf, which players do not" in game.said
     assert not game.models
@@ -198,7 +130,7 @@ def test_a_path_of_this_machine_is_no_players(export: Callable[..., Exported]) -
     ],
 )
 def test_an_export_fails(
-    export: Callable[..., Exported], files: Files, options: Mapping[str, str], reason: str
+    export: NewExport, files: Files, options: Mapping[str, str], reason: str
 ) -> None:
     game = export(files, options)
     assert game.status == 1
