@@ -93,8 +93,9 @@ func _export_file(path: String, _type: String, _features: PackedStringArray) -> 
 	if path.begins_with(ADDON):
 		if _is_no_games(path.trim_prefix(ADDON)):
 			skip()
-	elif path.get_file() in _placed and _placed[path.get_file()] == path:
-		skip()  # by a filter of the preset, and placed already
+	elif path.get_extension() == "gguf" and get_option(PLACEMENT) != Placement.LEFT_OUT:
+		skip()  # a filter of the preset would have it in the pack, whatever the placement
+		_place_model(path, "a filter of the preset")
 	elif path.get_extension() in SCANNED:
 		for name: String in ModelNames.find(FileAccess.get_file_as_string(path)):
 			_place_model(name, path)
