@@ -93,12 +93,30 @@ func _export_file(path: String, _type: String, _features: PackedStringArray) -> 
 	if path.begins_with(ADDON):
 		if _is_no_games(path.trim_prefix(ADDON)):
 			skip()
-	elif path.get_extension() == "gguf" and get_option(PLACEMENT) != Placement.LEFT_OUT:
-		skip()  # a filter of the preset would have it in the pack, whatever the placement
-		_place_model(path, "a filter of the preset")
+	elif path.get_extension() == "gguf":
+		_export_model(path)
 	elif path.get_extension() in SCANNED:
 		for name: String in ModelNames.find(FileAccess.get_file_as_string(path)):
 			_place_model(name, path)
+
+
+## The engine would have in the pack what a filter of the preset names, and where the editor shows
+## models (models/editor), all others too.
+func _export_model(path: String) -> void:
+	var is_wanted: bool = _is_included(path)
+	if get_option(PLACEMENT) != Placement.LEFT_OUT or not is_wanted:
+		skip()
+	if is_wanted:
+		_place_model(path, "the preset")
+
+
+func _is_included(path: String) -> bool:
+	var patterns: PackedStringArray = get_export_preset().get_include_filter().split(",", false)
+	return Array(patterns).any(
+		func(pattern: String) -> bool:
+			var trimmed: String = pattern.strip_edges()
+			return path.matchn(trimmed) or path.trim_prefix("res://").matchn(trimmed)
+	)
 
 
 ## The extension itself too: a preset that exports selected scenes alone would leave it out.
