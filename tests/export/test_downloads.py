@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from export.conftest import NewExport
 from support.installed_addon import TEMPLATE_SAYS, complaints, report_of
-from support.small_export import SCENE, Files
+from support.small_export import SCENE, reasons
 from support.tiny_gemma import write_tiny_gemma
 
 NAME = "tiny.gguf"
-ADDRESS = f"https://models.example/some/where/{NAME}"
 SCRIPT = """extends Control
 @onready var _llm: LLM = $LLM
 @onready var _models: MissingModels = $MissingModels
@@ -83,39 +82,27 @@ def test_a_model_comes_when_the_game_first_runs(
     assert not complaints(said, TEMPLATE_SAYS)
 
 
-@pytest.mark.parametrize(
-    ("files", "addresses", "reason"),
-    [
-        pytest.param(
-            {},
-            {f"models/{NAME}": "0" * 64},
-            f"the preset: 'models/{NAME}' is no address of a model file",
-            id="no address",
-        ),
-        pytest.param(
-            {},
-            {ADDRESS: "0" * 63 + "g"},
-            f"the preset: the SHA-256 of {ADDRESS} is '{'0' * 63}g'; it has 64",
-            id="no checksum",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format(f"res://{NAME}"), NAME: "GGUF"},
-            {ADDRESS: "0" * 64},
-            f"the SHA-256 of res://{NAME} is {hashlib.sha256(b'GGUF').hexdigest()}, and the",
-            id="another file than the project's",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format("res://m-00001-of-00002.gguf")},
-            {"https://models.example/m-00002-of-00002.gguf": "0" * 64},
-            "the preset has addresses of some parts of res://m-00001-of-00002.gguf and none of "
-            "res://m-00001-of-00002.gguf.",
-            id="a part of a model",
-        ),
-    ],
-)
-def test_an_export_fails(
-    export: NewExport, files: Files, addresses: Mapping[str, str], reason: str
-) -> None:
+def test_an_export_fails_and_says_each_reason(export: NewExport) -> None:
+    files = {
+        "main.tscn": SCENE.format(f"res://{NAME}"),
+        NAME: "GGUF",
+        "parts.tscn": SCENE.format("res://m-00001-of-00002.gguf"),
+    }
+    addresses = {
+        "models/a.gguf": "0" * 64,
+        "https://models.example/b.gguf": "0" * 63 + "g",
+        f"https://models.example/some/where/{NAME}": "0" * 64,
+        "https://models.example/m-00002-of-00002.gguf": "0" * 64,
+    }
     game = export(files, downloads(addresses))
     assert game.status == 1
-    assert f"ERROR: LLM: {reason}" in game.said
+    first = "res://m-00001-of-00002.gguf"
+    assert reasons(game) == {
+        "the preset: 'models/a.gguf' is no address of a model file; it begins with https://.",
+        f"the preset: the SHA-256 of https://models.example/b.gguf is '{'0' * 63}g'; it has 64 "
+        "hexadecimal digits.",
+        f"the SHA-256 of res://{NAME} is {hashlib.sha256(b'GGUF').hexdigest()}, and the preset "
+        f"has {'0' * 64}.",
+        f"the preset has addresses of some parts of {first} and none of {first}.",
+        f"res://parts.tscn names the model {first}, which is not there.",
+    }

@@ -1,12 +1,11 @@
 """What an export puts where, and why it fails: small projects, files that only look like models."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from export.conftest import NewExport
 from support.installed_addon import BlankProject, complaints
-from support.small_export import SCENE, Exported, Files
+from support.small_export import SCENE, Exported, reasons
 
 from llm.files.mapping import map_any
 from setup.engine import Engine
@@ -57,13 +56,6 @@ def test_models_in_the_pack(export: NewExport, embed: bool) -> None:
         assert game.pack.read_bytes().count(text.encode()) == 1
 
 
-def test_a_pack_that_is_encrypted_holds_no_models(export: NewExport) -> None:
-    files = {"main.tscn": SCENE.format("res://one.gguf"), "one.gguf": "GGUF"}
-    game = export(files, {"placement": str(IN_PACK)}, encrypt=True)
-    assert game.status == 1
-    assert "LLM: res://one.gguf cannot be read from an encrypted pack; place it" in game.said
-
-
 def test_models_left_out(export: NewExport) -> None:
     files = {"main.tscn": SCENE.format("res://fetched.gguf")}
     game = export(files, {"placement": str(LEFT_OUT)})
@@ -86,55 +78,37 @@ def test_a_path_of_this_machine_is_no_players(export: NewExport) -> None:
     assert not game.models
 
 
-@pytest.mark.parametrize(
-    ("files", "options", "reason"),
-    [
-        pytest.param(
-            {"main.tscn": SCENE.format("res://gone.gguf")},
-            {},
-            "res://main.tscn names the model res://gone.gguf, which is not there.",
-            id="a model that a scene names",
-        ),
-        pytest.param(
-            {
-                "main.tscn": SCENE.format("res://m-00001-of-00002.gguf"),
-                "m-00001-of-00002.gguf": "G",
-            },
-            {"placement": str(IN_PACK)},
-            "res://main.tscn names the model res://m-00002-of-00002.gguf, which is not there.",
-            id="a part of a model",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format("echo:")},
-            {"also": 'PackedStringArray("res://gone")'},
-            "the preset names the model res://gone, which is not there.",
-            id="a model that the preset names",
-        ),
-        pytest.param(
-            {
-                "main.tscn": SCENE.format("res://a/m.gguf"),
-                "other.tscn": SCENE.format("res://b/m.gguf"),
-                "a/m.gguf": "GGUF",
-                "b/m.gguf": "GGUF",
-            },
-            {},
-            "res://a/m.gguf and res://b/m.gguf have the same name; rename one.",
-            id="two models of one name",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format("echo:"), "m/config.json": "{}"},
-            {"also": 'PackedStringArray("res://m")', "placement": str(IN_PACK)},
-            "res://m is a folder, which cannot be in the pack; place it beside.",
-            id="a folder in the pack",
-        ),
-    ],
-)
-def test_an_export_fails(
-    export: NewExport, files: Files, options: Mapping[str, str], reason: str
-) -> None:
-    game = export(files, options)
+def test_an_export_fails_and_says_each_reason(export: NewExport) -> None:
+    files = {
+        "main.tscn": SCENE.format("res://gone.gguf"),
+        "one.tscn": SCENE.format("res://a/m.gguf"),
+        "two.tscn": SCENE.format("res://b/m.gguf"),
+        "a/m.gguf": "GGUF",
+        "b/m.gguf": "GGUF",
+    }
+    game = export(files, {"also": 'PackedStringArray("res://folder")'})
     assert game.status == 1
-    assert f"ERROR: LLM: {reason}" in game.said
+    assert reasons(game) == {
+        "res://main.tscn names the model res://gone.gguf, which is not there.",
+        "the preset names the model res://folder, which is not there.",
+        "res://a/m.gguf and res://b/m.gguf have the same name; rename one.",
+    }
+
+
+def test_what_cannot_be_in_the_pack(export: NewExport) -> None:
+    files = {
+        "main.tscn": SCENE.format("res://m-00001-of-00002.gguf"),
+        "m-00001-of-00002.gguf": "GGUF",
+        "folder/config.json": "{}",
+    }
+    options = {"also": 'PackedStringArray("res://folder")', "placement": str(IN_PACK)}
+    game = export(files, options, encrypt=True)
+    assert game.status == 1
+    assert reasons(game) == {
+        "res://folder is a folder, which cannot be in the pack; place it beside.",
+        "res://m-00001-of-00002.gguf cannot be read from an encrypted pack; place it beside.",
+        "res://main.tscn names the model res://m-00002-of-00002.gguf, which is not there.",
+    }
 
 
 def test_an_export_without_a_runtime_fails(
@@ -145,4 +119,4 @@ def test_an_export_without_a_runtime_fails(
     runtime.rename(project.home / "gone")
     game = Exported(project, godot, {"main.tscn": SCENE.format("echo:")}, {})
     assert game.status == 1
-    assert "there is no res://addons/llm/bin/llm.linux.x86_64: install the add-on" in game.said
+    assert "LLM: there is no res://addons/llm/bin/llm.linux.x86_64: install the add-on" in game.said

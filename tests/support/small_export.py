@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from shipping.export import template_environment
 
 Files = Mapping[str, str]
 
+_REASON = re.compile(r"ERROR: LLM: (.*)")
 NAME = 'config/name="Blank"\n'
 MAIN = 'run/main_scene="res://main.tscn"\n'
 SCENE = '[gd_scene format=3]\n\n[node name="Main" type="LLM"]\nmodel_path = "{}"\n'
@@ -90,3 +92,8 @@ class Exported:
             timeout=LIMIT_S,
             check=False,
         ).stdout
+
+
+def reasons(game: Exported) -> set[str]:
+    """Why the add-on had the export fail."""
+    return set(_REASON.findall(game.said))

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_LEVEL = 9
 _CHUNK = 1 << 20
 _MODELS = "models"
 
@@ -22,7 +21,7 @@ def of(path: Path) -> Size:
     if path.is_dir():
         inner = [of(each) for each in path.iterdir()]
         return Size(sum(each.plain for each in inner), sum(each.compressed for each in inner))
-    packer = zlib.compressobj(_LEVEL)
+    packer = zlib.compressobj()
     compressed = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

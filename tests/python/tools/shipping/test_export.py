@@ -10,7 +10,7 @@ from shipping import export
 
 def test_presets_make_programs_of_their_own() -> None:
     presets = export.presets()
-    assert set(presets) == {"Chat", "Shop"}
+    assert set(presets) >= {"Chat", "Shop"}
     assert len({Path(path).parent for path in presets.values()}) == len(presets)
     assert all(path.startswith("build/") for path in presets.values())
 
