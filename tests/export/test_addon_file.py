@@ -9,6 +9,7 @@ from support.installed_addon import complaints, report_of
 from check.rules import traces
 
 HERE = Path(__file__).parent
+LARGEST = 60e6  # bytes; mostly the runtime, which games have too
 TEXTS = (".cfg", ".gd", ".md", ".gdextension", ".svg", ".uid")
 ECHO = """extends SceneTree
 func _initialize() -> void:
@@ -28,6 +29,7 @@ def test_what_is_in_it(package: Path) -> None:
         for name in names:
             if name.endswith(TEXTS):
                 assert not list(traces(name, file.read(name).decode())), name
+    assert package.stat().st_size < LARGEST
     assert all(name.startswith("addons/llm/") for name in names)
     inside = {name.removeprefix("addons/llm/") for name in names}
     runtime = next(name.rpartition("/")[0] for name in inside if name.endswith("/runtime.cfg"))

@@ -1,98 +1,25 @@
 """What an export puts where, and why it fails: small projects, files that only look like models."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from export.conftest import NewExport
 from support.installed_addon import BlankProject, complaints
+from support.small_export import SCENE, Exported, reasons
 
-from llm.errors import ModelFileError
 from llm.files.mapping import map_any
 from setup.engine import Engine
-from shipping.export import template_environment
 
-SCENE = '[gd_scene format=3]\n\n[node name="Main" type="LLM"]\nmodel_path = "{}"\n'
 SCRIPT = '@export_file("*.gguf") var path: String = "{}"\n'
-PRESET = """[preset.0]
-
-name="Game"
-platform="Linux"
-runnable=true
-export_filter="{filter}"
-export_files=PackedStringArray("res://main.tscn")
-include_filter="{include}"
-exclude_filter=""
-export_path=""
-
-[preset.0.options]
-
-binary_format/architecture="x86_64"
-"""
 BESIDE, IN_PACK, LEFT_OUT = range(3)
 FIRST_PART = "m-00001-of-00002.gguf"
-
-Files = Mapping[str, str]
-
-
-class Exported:
-    """The outcome of exporting a project that consists of `files`."""
-
-    def __init__(
-        self,
-        project: BlankProject,
-        godot: Engine,
-        files: Files,
-        options: Mapping[str, str],
-        *,
-        filter: str = "all_resources",
-        include: str = "",
-    ) -> None:
-        for name, text in files.items():
-            (project.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            project.write(name, text)
-        lines = "".join(f"llm/models/{name}={value}\n" for name, value in options.items())
-        project.write("export_presets.cfg", PRESET.format(filter=filter, include=include) + lines)
-        self.folder = project.home / "game"
-        self.folder.mkdir()
-        self.pack = self.folder / "game.pck"
-        program = self.folder / "game.x86_64"
-        done = project.run("--export-release", "Game", program, **template_environment(godot))
-        self.status, self.said = done.returncode, done.stdout
-
-    @property
-    def models(self) -> set[str]:
-        """What lies in the folder of models."""
-        folder = self.folder / "models"
-        return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory, godot: Engine, package: Path) -> BlankProject:
-    """A blank project that the editor has opened before."""
-    folder = tmp_path_factory.mktemp("opened")
-    project = BlankProject.unpack(folder, godot, package, enabled=True)
-    project.open_once()
-    return project
-
-
-@pytest.fixture
-def export(opened: BlankProject, tmp_path: Path, godot: Engine) -> Callable[..., Exported]:
-    """`export(files, filter=…, include=…, **options)`: of a copy of the opened project."""
-
-    def run(
-        files: Files, *, filter: str = "all_resources", include: str = "", **options: str
-    ) -> Exported:
-        project = opened.copied_to(tmp_path)
-        return Exported(project, godot, files, options, filter=filter, include=include)
-
-    return run
 
 
 def packed(pack: Path, name: str) -> bytes:
     return bytes(map_any(str(pack / name)))
 
 
-def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Exported]) -> None:
+def test_models_are_found_and_lie_beside_the_program(export: NewExport) -> None:
     game = export(
         {
             "main.tscn": SCENE.format("res://a/one.gguf"),
@@ -103,7 +30,7 @@ def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Expor
             "listed/model.safetensors": "weights",
             "unused.gguf": "GGUF 3",
         },
-        also='PackedStringArray("res://listed")',
+        {"also": 'PackedStringArray("res://listed")'},
     )
     assert game.status == 0, game.said
     assert not complaints(game.said)
@@ -111,16 +38,16 @@ def test_models_are_found_and_lie_beside_the_program(export: Callable[..., Expor
     assert game.models == {"one.gguf", "two.gguf", *listed}
     assert (game.folder / "models" / "two.gguf").read_text() == "GGUF 2"
     assert next(game.folder.glob("llm.*/runtime.cfg")).parent.name == "llm.linux.x86_64"
-    with pytest.raises(ModelFileError):
-        packed(game.pack, "addons/llm/plugin.gdc")
 
 
-def test_models_in_the_pack(export: Callable[..., Exported]) -> None:
+@pytest.mark.parametrize("embed", [False, True])
+def test_models_in_the_pack(export: NewExport, embed: bool) -> None:
     parts = {f"m-{number:05d}-of-00002.gguf": f"GGUF {number}" for number in (1, 2)}
     game = export(
         {"main.tscn": SCENE.format(f"res://{FIRST_PART}"), **parts},
+        {"placement": str(IN_PACK)},
         include="*.gguf",  # must not bring them a second time
-        placement=str(IN_PACK),
+        embed=embed,
     )
     assert game.status == 0, game.said
     assert not game.models
@@ -129,14 +56,14 @@ def test_models_in_the_pack(export: Callable[..., Exported]) -> None:
         assert game.pack.read_bytes().count(text.encode()) == 1
 
 
-def test_models_left_out(export: Callable[..., Exported]) -> None:
+def test_models_left_out(export: NewExport) -> None:
     files = {"main.tscn": SCENE.format("res://fetched.gguf")}
-    game = export(files, placement=str(LEFT_OUT))
+    game = export(files, {"placement": str(LEFT_OUT)})
     assert game.status == 0, game.said
     assert not game.models
 
 
-def test_only_some_scenes(export: Callable[..., Exported]) -> None:
+def test_only_some_scenes(export: NewExport) -> None:
     files = {"main.tscn": SCENE.format("res://one.gguf"), "one.gguf": "GGUF"}
     game = export(files, filter="scenes")
     assert game.status == 0, game.said
@@ -145,61 +72,43 @@ def test_only_some_scenes(export: Callable[..., Exported]) -> None:
     assert b"llm_extension_init" in packed(game.pack, "addons/llm/llm.gdextension")
 
 
-def test_a_path_of_this_machine_is_no_players(export: Callable[..., Exported]) -> None:
+def test_a_path_of_this_machine_is_no_players(export: NewExport) -> None:
     game = export({"main.tscn": SCENE.format("/models/mine.gguf")})
     assert "res://main.tscn names the model /models/mine.gguf, which players do not" in game.said
     assert not game.models
 
 
-@pytest.mark.parametrize(
-    ("files", "options", "reason"),
-    [
-        pytest.param(
-            {"main.tscn": SCENE.format("res://gone.gguf")},
-            {},
-            "res://main.tscn names the model res://gone.gguf, which is not there.",
-            id="a model that a scene names",
-        ),
-        pytest.param(
-            {
-                "main.tscn": SCENE.format("res://m-00001-of-00002.gguf"),
-                "m-00001-of-00002.gguf": "G",
-            },
-            {"placement": str(IN_PACK)},
-            "res://main.tscn names the model res://m-00002-of-00002.gguf, which is not there.",
-            id="a part of a model",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format("echo:")},
-            {"also": 'PackedStringArray("res://gone")'},
-            "the preset names the model res://gone, which is not there.",
-            id="a model that the preset names",
-        ),
-        pytest.param(
-            {
-                "main.tscn": SCENE.format("res://a/m.gguf"),
-                "other.tscn": SCENE.format("res://b/m.gguf"),
-                "a/m.gguf": "GGUF",
-                "b/m.gguf": "GGUF",
-            },
-            {},
-            "res://a/m.gguf and res://b/m.gguf have the same name; rename one.",
-            id="two models of one name",
-        ),
-        pytest.param(
-            {"main.tscn": SCENE.format("echo:"), "m/config.json": "{}"},
-            {"also": 'PackedStringArray("res://m")', "placement": str(IN_PACK)},
-            "res://m is a folder, which cannot be in the pack; place it beside.",
-            id="a folder in the pack",
-        ),
-    ],
-)
-def test_an_export_fails(
-    export: Callable[..., Exported], files: Files, options: Mapping[str, str], reason: str
-) -> None:
-    game = export(files, **options)
+def test_an_export_fails_and_says_each_reason(export: NewExport) -> None:
+    files = {
+        "main.tscn": SCENE.format("res://gone.gguf"),
+        "one.tscn": SCENE.format("res://a/m.gguf"),
+        "two.tscn": SCENE.format("res://b/m.gguf"),
+        "a/m.gguf": "GGUF",
+        "b/m.gguf": "GGUF",
+    }
+    game = export(files, {"also": 'PackedStringArray("res://folder")'})
     assert game.status == 1
-    assert f"ERROR: LLM: {reason}" in game.said
+    assert reasons(game) == {
+        "res://main.tscn names the model res://gone.gguf, which is not there.",
+        "the preset names the model res://folder, which is not there.",
+        "res://a/m.gguf and res://b/m.gguf have the same name; rename one.",
+    }
+
+
+def test_what_cannot_be_in_the_pack(export: NewExport) -> None:
+    files = {
+        "main.tscn": SCENE.format("res://m-00001-of-00002.gguf"),
+        "m-00001-of-00002.gguf": "GGUF",
+        "folder/config.json": "{}",
+    }
+    options = {"also": 'PackedStringArray("res://folder")', "placement": str(IN_PACK)}
+    game = export(files, options, encrypt=True)
+    assert game.status == 1
+    assert reasons(game) == {
+        "res://folder is a folder, which cannot be in the pack; place it beside.",
+        "res://m-00001-of-00002.gguf cannot be read from an encrypted pack; place it beside.",
+        "res://main.tscn names the model res://m-00002-of-00002.gguf, which is not there.",
+    }
 
 
 def test_an_export_without_a_runtime_fails(
@@ -210,4 +119,4 @@ def test_an_export_without_a_runtime_fails(
     runtime.rename(project.home / "gone")
     game = Exported(project, godot, {"main.tscn": SCENE.format("echo:")}, {})
     assert game.status == 1
-    assert "there is no res://addons/llm/bin/llm.linux.x86_64: install the add-on" in game.said
+    assert "LLM: there is no res://addons/llm/bin/llm.linux.x86_64: install the add-on" in game.said

@@ -20,6 +20,8 @@ PACKAGE = ROOT / "dist" / f"godot-llm-{version()}.zip"
 SETTINGS = 'config_version=5\n\n[application]\n\nconfig/name="Blank"\n'
 ENABLED = '\n[editor_plugins]\n\nenabled=PackedStringArray("res://addons/llm/plugin.cfg")\n'
 LIMIT_S = 120.0
+# Debian's template of 4.6.3 says it of every control when a game quits, with an add-on or without.
+TEMPLATE_SAYS = ("Attempt to disconnect a nonexistent connection",)
 _ERROR = re.compile(r"^\s*(?:(?:SCRIPT |USER )?(?:ERROR|WARNING)\b|Traceback)|Aborted|handle_crash")
 
 

@@ -6,4 +6,5 @@ bytecode   sources -> compiled modules, in folders and archives
 licences   the texts that have to come along
 runtime    the folder beside the native host: all that Python needs
 addon      the file that others unpack into their projects
+export     the games of this project's own presets; sizes, what they weigh
 """

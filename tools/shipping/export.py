@@ -11,6 +11,7 @@ from setup.main import exclusive, prepare_engine
 from setup.paths import CACHE, ENGINE, ROOT, VENV
 from setup.processes import run_logged
 from setup.report import say
+from shipping import sizes
 
 PRESETS = ROOT / "export_presets.cfg"
 _DATA = CACHE / "export_data"
@@ -29,8 +30,9 @@ def main(names: Sequence[str]) -> int:
         lay_out_runtime(godot)
         for name in names or known:
             program = ROOT / known[name]
-            export(godot, ROOT, name, program)
+            export(godot, name, program)
             say(f"{name} is in {program.parent.relative_to(ROOT)}/")
+            print(sizes.table(program.parent), flush=True)
     return 0
 
 
@@ -50,15 +52,15 @@ def lay_out_runtime(godot: Engine) -> None:
     )
 
 
-def export(godot: Engine, project: Path, preset: str, program: Path) -> None:
-    """Exports a project. Raises SetupError with the first error that the engine reports."""
+def export(godot: Engine, preset: str, program: Path) -> None:
+    """Exports this project. Raises SetupError with the first error that the engine reports."""
     shutil.rmtree(program.parent, ignore_errors=True)
     program.parent.mkdir(parents=True)
     (ROOT / "build" / ".gdignore").touch()
     run_logged(
         f"exporting {preset}",
         [
-            *(godot.program, "--headless", "--path", project),
+            *(godot.program, "--headless", "--path", ROOT),
             *("--export-release", preset, program),
         ],
         environment=template_environment(godot),

@@ -5,11 +5,13 @@ extends EditorExportPlugin
 ##
 ## Models are found by their paths, "res://….gguf", in the scenes, resources and scripts that are
 ## exported; others are listed in the preset. In the game, such a path means the file of that name
-## in the folder [code]models[/code] beside the program, else the file in the pack.
+## in the folder [code]models[/code] beside the program, else the file in the pack, else what
+## [MissingModels] downloaded.
 
 enum Placement { BESIDE, IN_PACK, LEFT_OUT }
 
-const ModelNames = preload("model_names.gd")
+const DownloadList = preload("../models/download_list.gd")
+const ModelNames = preload("../models/model_names.gd")
 
 const ADDON: String = "res://addons/llm/"
 const EXTENSION: String = "res://addons/llm/llm.gdextension"
@@ -19,11 +21,17 @@ const NOWHERE: String = "res://addons/llm/export/nowhere"
 ## Folder beside the program; python/llm/nodes/model_places.py looks there.
 const MODELS: String = "models"
 const SYSTEMS: PackedStringArray = ["Linux", "Windows", "macOS"]
+## Of the add-on's files, those of the editor; the extension is placed by itself.
+const NO_GAMES: PackedStringArray = [
+	"llm.gdextension", "plugin.gd", "run.gd", "dock/*", "export/*", "*/editor/*"
+]
 const SCANNED: PackedStringArray = ["tscn", "tres", "gd"]
 
 const PLACEMENT: StringName = &"llm/models/placement"
 const MORE_MODELS: StringName = &"llm/models/also"
+const DOWNLOADS: StringName = &"llm/models/downloads"
 
+var _downloads: DownloadList
 var _placed: Dictionary[String, String] = {}  # file name -> path
 
 
@@ -58,6 +66,16 @@ func _get_export_options(_platform: EditorExportPlatform) -> Array[Dictionary]:
 			},
 			"default_value": PackedStringArray(),
 		},
+		{
+			"option":
+			{
+				"name": DOWNLOADS,
+				"type": TYPE_DICTIONARY,
+				"hint": PROPERTY_HINT_DICTIONARY_TYPE,
+				"hint_string": "%d:;%d:" % [TYPE_STRING, TYPE_STRING],
+			},
+			"default_value": {},
+		},
 	]
 
 
@@ -66,18 +84,39 @@ func _export_begin(
 ) -> void:
 	_placed.clear()
 	_place_runtime(features)
+	_place_downloads()
 	for path: String in get_option(MORE_MODELS):
 		_place_model(path, "the preset")
 
 
 func _export_file(path: String, _type: String, _features: PackedStringArray) -> void:
 	if path.begins_with(ADDON):
-		skip()  # what a game needs of it is placed already
-	elif path.get_file() in _placed and _placed[path.get_file()] == path:
-		skip()  # by a filter of the preset, and placed already
+		if _is_no_games(path.trim_prefix(ADDON)):
+			skip()
+	elif path.get_extension() == "gguf":
+		_export_model(path)
 	elif path.get_extension() in SCANNED:
 		for name: String in ModelNames.find(FileAccess.get_file_as_string(path)):
 			_place_model(name, path)
+
+
+## The engine would have in the pack what a filter of the preset names, and where the editor shows
+## models (models/editor), all others too.
+func _export_model(path: String) -> void:
+	var is_wanted: bool = _is_included(path)
+	if get_option(PLACEMENT) != Placement.LEFT_OUT or not is_wanted:
+		skip()
+	if is_wanted:
+		_place_model(path, "the preset")
+
+
+func _is_included(path: String) -> bool:
+	var patterns: PackedStringArray = get_export_preset().get_include_filter().split(",", false)
+	return Array(patterns).any(
+		func(pattern: String) -> bool:
+			var trimmed: String = pattern.strip_edges()
+			return path.matchn(trimmed) or path.trim_prefix("res://").matchn(trimmed)
+	)
 
 
 ## The extension itself too: a preset that exports selected scenes alone would leave it out.
@@ -103,6 +142,18 @@ func _place_runtime(features: PackedStringArray) -> void:
 	_fail("%s has no library for %s." % [EXTENSION, get_export_platform().get_os_name()])
 
 
+## A Dictionary of addresses, each with its SHA-256.
+func _place_downloads() -> void:
+	_downloads = DownloadList.new()
+	var wanted: Dictionary = get_option(DOWNLOADS)
+	for url: String in wanted:
+		var problem: String = _downloads.add(url, str(wanted[url]).strip_edges())
+		if not problem.is_empty():
+			_fail("the preset: %s." % problem)
+	if not wanted.is_empty():
+		add_file(DownloadList.PATH, _downloads.as_text().to_utf8_buffer(), false)
+
+
 func _place_model(path: String, named_in: String) -> void:
 	if get_option(PLACEMENT) == Placement.LEFT_OUT:
 		return
@@ -112,8 +163,25 @@ func _place_model(path: String, named_in: String) -> void:
 			"%s names the model %s, which players do not have there." % [named_in, path]
 		)
 		return
-	for part: String in ModelNames.parts(path):
-		_place_part(part, named_in)
+	var parts: PackedStringArray = ModelNames.parts(path)
+	var here: Array = Array(parts).filter(
+		func(part: String) -> bool: return part.get_file() not in _downloads.names()
+	)
+	if here.size() not in [0, parts.size()]:
+		_fail("the preset has addresses of some parts of %s and none of %s." % [path, here[0]])
+	for part: String in parts:
+		if part in here:
+			_place_part(part, named_in)
+		elif FileAccess.file_exists(part):
+			_check_download(part)
+
+
+## A wrong checksum would keep the model from every player.
+func _check_download(path: String) -> void:
+	var found: String = FileAccess.get_sha256(path)
+	var given: String = _downloads.sha256(path.get_file())
+	if found != given:
+		_fail("the SHA-256 of %s is %s, and the preset has %s." % [path, found, given])
 
 
 func _place_part(path: String, named_in: String) -> void:
@@ -129,8 +197,21 @@ func _place_part(path: String, named_in: String) -> void:
 		add_shared_object(path, PackedStringArray(), MODELS)
 	elif DirAccess.dir_exists_absolute(path):
 		_fail("%s is a folder, which cannot be in the pack; place it beside." % path)
+	elif get_export_preset().get_encrypt_pck():
+		_fail("%s cannot be read from an encrypted pack; place it beside." % path)
 	else:
-		add_file(path, FileAccess.get_file_as_bytes(path), false)
+		_pack(path)
+
+
+func _pack(path: String) -> void:
+	var bytes: PackedByteArray = FileAccess.get_file_as_bytes(path)
+	if bytes.is_empty():
+		_fail("%s cannot be read: %s." % [path, error_string(FileAccess.get_open_error())])
+	add_file(path, bytes, false)
+
+
+func _is_no_games(name: String) -> bool:
+	return Array(NO_GAMES).any(func(pattern: String) -> bool: return name.match(pattern))
 
 
 ## Says why, and has the engine copy what is not there: a message alone lets an export from the

@@ -9,7 +9,7 @@ signal finished(path: String)
 signal folder_chosen
 
 const ROW: PackedScene = preload("download_row.tscn")
-const ModelNames = preload("../export/model_names.gd")
+const ModelNames = preload("model_names.gd")
 const IGNORED: String = "*.gguf\n*.part\n*.part.info\n"
 
 ## Where files go: into the project, where that is edited.

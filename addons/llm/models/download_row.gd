@@ -21,8 +21,11 @@ var _was_at: Array[Vector2] = []  # seconds and bytes, of the latest seconds
 @onready var _discard: Button = %Discard
 
 
-func _ready() -> void:
+func _init() -> void:
 	add_child(download)
+
+
+func _ready() -> void:
 	download.progressed.connect(_on_progressed)
 	download.ended.connect(_on_ended)
 	_toggle.pressed.connect(_on_toggle_pressed)

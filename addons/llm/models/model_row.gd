@@ -5,7 +5,7 @@ extends RefCounted
 
 enum Verdict { UNKNOWN, FITS, TOO_LARGE, DOES_NOT_RUN, ADAPTER, DAMAGED }
 
-const ModelNames = preload("../export/model_names.gd")
+const ModelNames = preload("model_names.gd")
 
 const VERDICTS: PackedStringArray = [
 	"", "fits", "too large", "does not run", "LoRA adapter", "damaged"

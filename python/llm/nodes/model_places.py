@@ -5,20 +5,25 @@ import os
 from godot import OS, FileAccess, ProjectSettings
 
 BESIDE = "models"  # a folder beside the program; addons/llm/export fills it
+DOWNLOADED = "user://models"  # addons/llm/models/missing_models.gd fills it
 
 
 def locate(path: str) -> str:
     """A path as the operating system knows it.
 
     In an exported game, a res:// path means the file or folder of its name in `models` beside the
-    program, else the file in the game's pack (see `llm.files.pack`).
+    program, else the file in the game's pack (see `llm.files.pack`), else what was downloaded.
     """
     if not path.startswith("res://") or not OS.has_feature("template"):
         return str(ProjectSettings.globalize_path(path))
     program = OS.get_executable_path()
-    beside = os.path.join(os.path.dirname(program), BESIDE, os.path.basename(path.rstrip("/")))
-    if os.path.exists(beside) or not FileAccess.file_exists(path):
+    name = os.path.basename(path.rstrip("/"))
+    beside = os.path.join(os.path.dirname(program), BESIDE, name)
+    if os.path.exists(beside):
         return beside
+    if not FileAccess.file_exists(path):
+        downloaded = os.path.join(str(ProjectSettings.globalize_path(DOWNLOADED)), name)
+        return downloaded if os.path.exists(downloaded) else beside
     own = [f"{os.path.splitext(program)[0]}.pck", f"{program}.pck"]
     pack = next((name for name in own if os.path.isfile(name)), program)
     return os.path.join(pack, path.removeprefix("res://"))
