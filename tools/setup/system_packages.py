@@ -31,6 +31,7 @@ SOFTWARE_DRIVER = Need("a Vulkan driver", ("mesa-vulkan-drivers",), vulkan.machi
 SHADER_TOOLS = (
     program("glslangValidator", "glslang-tools"),
     program("spirv-val", "spirv-tools"),
+    program("spirv-cross", "spirv-cross"),
 )
 
 
