@@ -12,7 +12,7 @@ from setup.paths import ROOT
 
 def test_a_plain_run_has_each_test_once() -> None:
     names = [group.name for group in chosen(())]
-    assert names == ["lint", "python", "shaders", "gpu", "godot", "table", "export"]
+    assert names == ["lint", "python", "shaders", "gpu", "godot", "table", "export", "platforms"]
     assert [name for name in GROUPS if name not in names] == ["node", "models"]
 
 
