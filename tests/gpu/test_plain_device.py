@@ -1,4 +1,4 @@
-"""A GPU without device addresses and cooperative matrices, as under D3D12: baseline kernels alone."""
+"""A GPU without device addresses and cooperative matrices, as under D3D12, has baseline kernels."""
 
 from collections.abc import Callable
 from functools import partial
