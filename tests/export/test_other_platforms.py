@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from export.conftest import NewProject
 from support.installed_addon import ENABLED, LIMIT_S, SETTINGS, BlankProject, complaints
 
 from setup.engine import Engine
@@ -44,13 +43,20 @@ codesign/codesign=0
 """
 
 
-@pytest.fixture
-def project(blank: NewProject) -> BlankProject:
-    made = blank()
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory, godot: Engine, package: Path) -> BlankProject:
+    """A project that the editor has opened before."""
+    folder = tmp_path_factory.mktemp("opened")
+    made = BlankProject.unpack(folder, godot, package, enabled=True)
     made.open_once()
     made.write("main.tscn", SCENE)
     made.write("m.gguf", "GGUF")
     return made
+
+
+@pytest.fixture
+def project(opened: BlankProject, tmp_path: Path) -> BlankProject:
+    return opened.copied_to(tmp_path)
 
 
 def export(
