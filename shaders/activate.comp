@@ -15,7 +15,7 @@ layout(push_constant, std430) uniform Params {
 	uint x; // offset in floats
 	uint width; // values in a row
 	uint activation;
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

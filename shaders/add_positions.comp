@@ -14,7 +14,7 @@ layout(push_constant, std430) uniform Params {
 	uint table; // float32, in words; a row for each position
 	uint x; // offset in floats
 	uint width; // values in a row
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -14,7 +14,8 @@ layout(local_size_x = GROUP_SIZE) in;
 layout(push_constant, std430) uniform Params {
 	uint x; // offset of the row of logits, in floats
 	uint vocabulary; // V
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

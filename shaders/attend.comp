@@ -41,7 +41,7 @@ layout(push_constant, std430) uniform Params {
 	float soft_cap; // of scores; or 0
 	float alibi; // of slopes; or 0
 	uint sinks; // float32 weights, offset in words; or NONE
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -45,7 +45,9 @@ layout(push_constant, std430) uniform Params {
 	uint kv_heads; // G
 	uint window; // or 0
 	float soft_cap; // of scores; or 0
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

@@ -25,7 +25,8 @@ layout(push_constant, std430) uniform Params {
 	uint n_parts; // for which there is room
 	uint step; // queries from partial to partial, at most `queries`
 	uint sinks; // float32 weights, offset in words; or NONE
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -19,7 +19,8 @@ layout(push_constant, std430) uniform Params {
 	uint width; // G * D, a multiple of 8
 	uint k_cache; // offsets in words, in a page
 	uint v_cache;
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -50,7 +50,7 @@ layout(push_constant, std430) uniform Params {
 	uint first; // step
 	uint end; // after the last one
 	uint spins; // looks at a barrier before giving up
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

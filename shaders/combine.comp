@@ -23,7 +23,7 @@ layout(push_constant, std430) uniform Params {
 	float factor;
 	float scale;
 	uint count_at; // word of the state that holds the number of rows
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -32,7 +32,7 @@ layout(push_constant, std430) uniform Params {
 	uint is_gated;
 	uint slab; // offset in words, in a slot
 	uint table_quads; // of a sequence
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -36,7 +36,9 @@ layout(push_constant, std430) uniform Params {
 	uint key_heads;
 	uint heads; // of values
 	uint mapping;
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

@@ -19,7 +19,7 @@ layout(push_constant, std430) uniform Params {
 	uint k; // picks of a row
 	uint drawn; // number of the first row's token among those drawn
 	uint advances; // 1: the tokens are the input of the next run
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -26,7 +26,7 @@ layout(push_constant, std430) uniform Params {
 	uint width; // K, a multiple of 32
 	uint y; // offset in floats
 	float scale;
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

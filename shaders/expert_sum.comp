@@ -17,7 +17,8 @@ layout(push_constant, std430) uniform Params {
 	uint residual; // or NONE
 	uint used; // U
 	uint width; // C
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -16,7 +16,9 @@ layout(push_constant, std430) uniform Params {
 	uint y;
 	uint residual;
 	uint width; // C
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

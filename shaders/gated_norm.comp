@@ -21,7 +21,7 @@ layout(push_constant, std430) uniform Params {
 	uint heads;
 	uint head_size;
 	float eps;
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -18,7 +18,8 @@ layout(push_constant, std430) uniform Params {
 	uint width; // values in a row
 	uint up_stride; // floats from row to row
 	uint activation;
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

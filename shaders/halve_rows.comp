@@ -27,7 +27,9 @@ layout(push_constant, std430) uniform Params {
 	uint norm; // float32 weights, offset in words
 	float eps;
 	uint each; // rows for each that is counted
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

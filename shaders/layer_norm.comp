@@ -20,7 +20,7 @@ layout(push_constant, std430) uniform Params {
 	uint y;
 	float eps;
 	uint count_at; // word of the state that holds the number of rows
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -21,7 +21,8 @@ layout(push_constant, std430) uniform Params {
 	uint size; // of a tile, in pairs
 	uint lists; // offset in words of work
 	uint pairs; // word of the lists where the pairs start
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -14,7 +14,7 @@ layout(push_constant, std430) uniform Params {
 	uint x; // offset of the first row of logits, in floats
 	uint vocabulary; // V
 	uint masks; // offset of the first row's words, in floats
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -64,7 +64,7 @@ layout(push_constant, std430) uniform Params {
 	uint y; // offsets in floats
 	uint residual; // or NONE
 	uint count_at; // word of the state that holds the number of columns
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

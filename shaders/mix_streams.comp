@@ -21,7 +21,9 @@ layout(push_constant, std430) uniform Params {
 	uint mixed; // J, at most S
 	uint width; // C
 	float bias;
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

@@ -25,7 +25,8 @@ layout(local_size_x = GROUP_SIZE) in;
 
 layout(push_constant, std430) uniform Params {
 	uvec2 values; // address of 8 floats i + 0.5, 8 float16 -i, 8 bytes 250 - 11 * i
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -20,7 +20,7 @@ layout(push_constant, std430) uniform Params {
 	uint like_stride;
 	uint y_stride;
 	uint width; // values in a row
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -23,7 +23,9 @@ layout(push_constant, std430) uniform Params {
 	float eps;
 	float scale;
 	uint count_at; // word of the state that holds the number of rows
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

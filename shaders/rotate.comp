@@ -31,7 +31,9 @@ layout(push_constant, std430) uniform Params {
 	float magnitude; // of rotated values
 	float temperature_rate; // or 0
 	uint temperature_length; // positions
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

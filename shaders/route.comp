@@ -26,7 +26,9 @@ layout(push_constant, std430) uniform Params {
 	uint scoring; // 0: softmax; 1: sigmoid
 	uint normalised;
 	float scale;
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

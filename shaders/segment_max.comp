@@ -21,7 +21,8 @@ layout(push_constant, std430) uniform Params {
 	uint maxima; // offset in floats
 	uint in_stride; // floats from a row's list to the next one's
 	uint out_stride;
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

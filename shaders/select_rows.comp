@@ -14,7 +14,7 @@ layout(push_constant, std430) uniform Params {
 	uint x; // offsets in floats
 	uint y;
 	uint width; // values in a row
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

@@ -17,7 +17,8 @@ layout(push_constant, std430) uniform Params {
 	uint head_size; // of x
 	uint size; // of what is taken of it
 	uint first;
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -16,7 +16,7 @@ layout(push_constant, std430) uniform Params {
 	uint x; // offset in floats
 	uint width; // values in a row, at least 2
 	float factor;
-	uint pad[1];
+	uint pad_1;
 }
 params;
 

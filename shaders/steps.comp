@@ -63,7 +63,9 @@ layout(push_constant, std430) uniform Params {
 	uint n_places;
 	uint part_places; // the same, of parts of cells
 	uint n_part_places;
-	uint pad[3];
+	uint pad_1;
+	uint pad_2;
+	uint pad_3;
 }
 params;
 

@@ -18,7 +18,8 @@ layout(push_constant, std430) uniform Params {
 	uint n_parts;
 	uint width; // values in a row
 	uint count_at; // word of the state that holds the number of rows
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

@@ -27,7 +27,8 @@ layout(push_constant, std430) uniform Params {
 	uint in_stride; // floats from a row's list to the next one's
 	uint threshold_stride;
 	uint out_stride;
-	uint pad[2];
+	uint pad_1;
+	uint pad_2;
 }
 params;
 

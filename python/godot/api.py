@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 
 import godot_interface
 
@@ -18,8 +19,8 @@ STATIC = 4
 
 
 def _load() -> dict[str, Any]:
-    folder = godot_interface.__file__.rpartition("/")[0]
-    with open(f"{folder}/extension_api.marshal", "rb") as file:
+    folder = os.path.dirname(godot_interface.__file__)
+    with open(os.path.join(folder, "extension_api.marshal"), "rb") as file:
         loaded: dict[str, Any] = marshal.loads(file.read())
     return loaded
 

@@ -1,11 +1,11 @@
 """Every kernel variant compiles as Godot's compiler targets it, and the result is valid SPIR-V."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.kernel_samples import samples
+from support.spirv import compile_kernel
 from support.tiny_models import STEP_MODELS
 
 from llm.files.gguf import GgufFile
@@ -16,28 +16,14 @@ from llm.gpu.steps.packing import Grid
 from llm.gpu.steps.step_sizes import StepSizes
 from llm.models.registry import Limits, make_program
 
-TARGET = "vulkan1.1"
 # glslangValidator 12 knows no cooperative matrices; tests/gpu/test_kernels_matrices.py has the
 # engine compile those
 NAMES = samples(name for name in KERNELS if "GL_KHR_cooperative_matrix" not in expand(name))
 
 
-def check(glsl: str, directory: Path) -> None:
-    source, module = directory / "kernel.comp", directory / "kernel.spv"
-    source.write_text(glsl, encoding="ascii")
-    compiler = ["glslangValidator", "--quiet", "-V", "--target-env", TARGET, "-o", str(module)]
-    compiled = subprocess.run([*compiler, str(source)], capture_output=True, text=True, check=False)
-    assert compiled.stdout + compiled.stderr == ""  # warnings, too
-    assert compiled.returncode == 0
-    validator = ["spirv-val", "--target-env", TARGET, str(module)]
-    validated = subprocess.run(validator, capture_output=True, text=True, check=False)
-    assert validated.stdout + validated.stderr == ""
-    assert validated.returncode == 0
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_compile(name: str, tmp_path: Path) -> None:
-    check(expand(name), tmp_path)
+def test_compile(name: str, compiled: Callable[[str], Path]) -> None:
+    assert compiled(name).exists()
 
 
 @pytest.mark.parametrize("grid", [Grid(1, 8), Grid(132, 32)], ids=str)
@@ -51,4 +37,4 @@ def test_cases_of_models(tmp_path: Path, write: Callable[[Path], Path], grid: Gr
     assert 6 <= len(cases) < len(steps)  # every layer has the same
     kernel = sizes.kernel(grid.subgroup_size, 1 << 20, cases, context=5000, has_integer_dot=True)
     assert kernel is not None
-    check(expand_kernel(kernel), tmp_path)
+    compile_kernel(expand_kernel(kernel), tmp_path / "steps.spv")

@@ -53,6 +53,11 @@ def _prepare_editor() -> None:
     system_packages.ensure([system_packages.XVFB])  # pictures are all of one size
 
 
+def _prepare_platforms() -> None:
+    _prepare_engine()
+    system_packages.ensure([system_packages.WINDOWS_COMPILER])
+
+
 # What the nodes are to a game, from the text of a prompt to the scenes.
 NODE_PYTHON = ("tests/python/generate", "tests/python/text")
 NODE_GPU = (
@@ -84,6 +89,7 @@ GROUPS = {
         ),
         Group("table", _prepare_engine, TABLE),
         Group("export", _prepare_engine, runners.pytest_in("tests/export")),
+        Group("platforms", _prepare_platforms, runners.pytest_in("tests/platforms")),
         Group("editor", _prepare_editor, runners.pytest_in("tests/editor")),
         Group("docs", _prepare_docs, runners.pytest_in("tests/website")),
         Group(

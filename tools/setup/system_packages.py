@@ -27,10 +27,12 @@ def program(name: str, *packages: str) -> Need:
 
 XVFB = program("Xvfb", "xvfb")
 COMPILER = program("cc", "gcc", "libc6-dev")
+WINDOWS_COMPILER = program("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32")
 SOFTWARE_DRIVER = Need("a Vulkan driver", ("mesa-vulkan-drivers",), vulkan.machine_has_driver)
 SHADER_TOOLS = (
     program("glslangValidator", "glslang-tools"),
     program("spirv-val", "spirv-tools"),
+    program("spirv-cross", "spirv-cross"),
 )
 
 

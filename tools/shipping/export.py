@@ -14,11 +14,12 @@ from setup.report import say
 from shipping import sizes
 
 PRESETS = ROOT / "export_presets.cfg"
+PLATFORM = "Linux"  # what this runs on, as presets name it
 _DATA = CACHE / "export_data"
 
 
 def main(names: Sequence[str]) -> int:
-    """Exports the named presets, or all of them; 2 for a name that there is not."""
+    """Exports the named presets, or all for this platform; 2 for a name that there is not."""
     known = presets()
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -28,7 +29,7 @@ def main(names: Sequence[str]) -> int:
         godot = prepare_engine()
         default_model.ensure()
         lay_out_runtime(godot)
-        for name in names or known:
+        for name in names or presets(PLATFORM):
             program = ROOT / known[name]
             export(godot, name, program)
             say(f"{name} is in {program.parent.relative_to(ROOT)}/")
@@ -36,12 +37,13 @@ def main(names: Sequence[str]) -> int:
     return 0
 
 
-def presets() -> dict[str, str]:
-    """Names of the presets, and the programs that they make."""
+def presets(platform: str = "") -> dict[str, str]:
+    """Names of the presets, or of those for one platform, and the programs that they make."""
     parser = configparser.ConfigParser()
     parser.read(PRESETS, encoding="utf-8")
     found = [parser[name] for name in parser.sections() if name.count(".") == 1]
-    return {each["name"].strip('"'): each["export_path"].strip('"') for each in found}
+    fit = [each for each in found if platform in ("", each["platform"].strip('"'))]
+    return {each["name"].strip('"'): each["export_path"].strip('"') for each in fit}
 
 
 def lay_out_runtime(godot: Engine) -> None:

@@ -20,7 +20,6 @@ const RUNTIME: String = "res://addons/llm/bin/llm.%s"
 const NOWHERE: String = "res://addons/llm/export/nowhere"
 ## Folder beside the program; python/llm/nodes/model_places.py looks there.
 const MODELS: String = "models"
-const SYSTEMS: PackedStringArray = ["Linux", "Windows", "macOS"]
 ## Of the add-on's files, those of the editor; the extension is placed by itself.
 const NO_GAMES: PackedStringArray = [
 	"llm.gdextension", "plugin.gd", "run.gd", "dock/*", "export/*", "*/editor/*"
@@ -40,8 +39,9 @@ func _get_name() -> String:
 	return "Add-on LLM"
 
 
-func _supports_platform(platform: EditorExportPlatform) -> bool:
-	return platform.get_os_name() in SYSTEMS
+## All: where a game cannot run yet, its export fails and says so.
+func _supports_platform(_platform: EditorExportPlatform) -> bool:
+	return true
 
 
 func _get_export_options(_platform: EditorExportPlatform) -> Array[Dictionary]:
@@ -132,12 +132,7 @@ func _place_runtime(features: PackedStringArray) -> void:
 			if DirAccess.dir_exists_absolute(runtime):
 				add_shared_object(runtime, PackedStringArray(), "")
 			else:
-				_fail(
-					(
-						"there is no %s: install the add-on again; in a checkout run scons runtime."
-						% runtime
-					)
-				)
+				_fail("there is no %s: %s." % [runtime, _remedy()])
 			return
 	_fail("%s has no library for %s." % [EXTENSION, get_export_platform().get_os_name()])
 
@@ -152,6 +147,12 @@ func _place_downloads() -> void:
 			_fail("the preset: %s." % problem)
 	if not wanted.is_empty():
 		add_file(DownloadList.PATH, _downloads.as_text().to_utf8_buffer(), false)
+
+
+func _remedy() -> String:
+	if get_export_platform().get_os_name() == OS.get_name():
+		return "install the add-on again; in a checkout run scons runtime"
+	return "docs/platforms.md of the add-on's sources says what belongs there"
 
 
 func _place_model(path: String, named_in: String) -> void:
@@ -215,10 +216,11 @@ func _is_no_games(name: String) -> bool:
 
 
 ## Says why, and has the engine copy what is not there: a message alone lets an export from the
-## command line end well.
+## command line end well. For macOS it forgets which libraries it could not copy, but not plugins.
 func _fail(reason: String) -> void:
 	_say(EditorExportPlatform.EXPORT_MESSAGE_ERROR, reason)
 	add_shared_object(NOWHERE, PackedStringArray(), "")
+	add_macos_plugin_file(NOWHERE)
 
 
 func _say(type: EditorExportPlatform.ExportMessageType, text: String) -> void:

@@ -12,6 +12,7 @@ from . import in_use, interface_header
 # Files of addons/llm/native/interface, in the order in which their headers need each other.
 HELPERS = ("values", "containers", "object_calls", "compute")
 CALLBACKS = "callbacks.h"
+LIMITED_API = "0x030A0000"  # of CPython 3.10
 
 
 def write_calls(dumped_header: Path, folder: Path) -> None:
@@ -47,7 +48,7 @@ def build(
         extra_objects=[str(path) for path in objects],
         include_dirs=[str(folder), str(sources)],
         extra_compile_args=["-std=c11", "-O2"],
-        define_macros=[("Py_LIMITED_API", "0x030A0000")],
+        define_macros=[("Py_LIMITED_API", LIMITED_API)],
         py_limited_api=True,
     )
     return Path(ffi.compile(tmpdir=str(folder)))

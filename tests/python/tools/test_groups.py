@@ -20,6 +20,7 @@ def test_a_plain_run_has_each_test_once() -> None:
         "godot",
         "table",
         "export",
+        "platforms",
         "editor",
         "docs",
     ]

@@ -93,7 +93,7 @@ bool llm_runtime_config_read(LLMRuntimeConfig *config, const char *folder, char 
 		char name[sizeof(place) + sizeof("/runtime.cfg")];
 		snprintf(place, sizeof(place), "%s%s", folder, inner[i]);
 		snprintf(name, sizeof(name), "%s/runtime.cfg", place);
-		FILE *file = fopen(name, "r");
+		FILE *file = llm_platform_open_text(name);
 		if (file != NULL) {
 			bool done = read_file(config, file, place, name, error, error_size);
 			fclose(file);

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 
-#include "platform.h"
+#include "../platform.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -37,4 +37,8 @@ void *llm_platform_symbol(void *library, const char *name) {
 const char *llm_platform_error(void) {
 	const char *text = dlerror();
 	return text == NULL ? "no reason given" : text;
+}
+
+FILE *llm_platform_open_text(const char *path) {
+	return fopen(path, "r");
 }
