@@ -5,7 +5,7 @@ extends SceneTree
 const PLUGIN: String = "llm"
 const START_FRAMES: int = 30
 const FRAMES: int = 10
-const TIMES: int = 3
+const TIMES: int = 5
 
 var _frames: int = 0
 var _states: Array[Dictionary] = []
