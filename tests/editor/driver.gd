@@ -74,7 +74,7 @@ func press(keys: String) -> void:
 ## [param control] cuts it to its own place.
 func take_picture(picture: String, control: Control = null) -> void:
 	await frames(3)
-	await RenderingServer.frame_post_draw
+	RenderingServer.force_draw()
 	var viewport: Viewport = EditorInterface.get_base_control().get_viewport()
 	var image: Image = viewport.get_texture().get_image()
 	if control != null:
@@ -86,4 +86,5 @@ func take_picture(picture: String, control: Control = null) -> void:
 func set_theme(preset: String) -> void:
 	var settings: EditorSettings = EditorInterface.get_editor_settings()
 	settings.set_setting("interface/theme/color_preset", preset)
+	get_tree().root.propagate_notification(EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED)
 	await frames(10)

@@ -72,10 +72,24 @@ func test_a_part_that_is_whole_is_looked_at_again() -> void:
 	var record: ConfigFile = ConfigFile.new()
 	record.set_value("part", "validator", '"one"')
 	record.set_value("part", "total", SIZE)
-	record.save(part + ".cfg")
+	record.save(part + ".info")
 	await _fetch("cut.gguf")
 	_came("cut.gguf", SIZE)
 	check_equal(_ranges("cut.gguf")[-1], "bytes=%d-" % (SIZE - 1), "the range")
+
+
+func test_two_of_the_same_file_are_one_too_many() -> void:
+	_make("slow.gguf")
+	_download.start()
+	var first: ModelDownload = _download
+	_download = null
+	_make("slow.gguf")
+	_download.start()
+	await _ended()
+	_failed("downloaded already")
+	await until(func() -> bool: return not first.is_running(), "the first")
+	check_equal(_errors[-1], "", "the error of the first")
+	check_equal(FileAccess.get_sha256(first.path), SHA256, "its checksum")
 
 
 func test_what_came_can_be_discarded() -> void:

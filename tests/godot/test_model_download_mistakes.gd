@@ -97,19 +97,17 @@ func test_a_file_that_is_there_stays() -> void:
 	check_equal(found, "mine", "the file")
 
 
-func test_a_page_of_hugging_face_means_its_file() -> void:
-	var wanted: String = "https://huggingface.co:443/a/b-GGUF/resolve/main/q4/c.gguf"
-	for url: String in (
-		[
-			"https://huggingface.co/a/b-GGUF/blob/main/q4/c.gguf",
-			" https://www.huggingface.co/a/b-GGUF/blob/main/q4/c.gguf?show_file_info=c.gguf#L1\n",
-			"https://hf.co/a/b-GGUF/resolve/main/q4/c.gguf?download=true",
-		]
-		as Array[String]
-	):
-		check_equal(ModelAddress.parse(url).url(), wanted, url)
-	var other: String = "http://example.org:8080/a/blob/main/c.gguf?x=1"
-	check_equal(ModelAddress.parse(other).url(), other, "that of another host")
+func test_the_page_of_a_file_means_the_file() -> void:
+	var wanted: Dictionary[String, String] = {
+		" https://a.org/b/c-GGUF/blob/main/q4/d.gguf\n":
+		"a.org:443/b/c-GGUF/resolve/main/q4/d.gguf",
+		"https://A.org/b/c/blob/main/d.gguf?show=d.gguf#L1": "a.org:443/b/c/resolve/main/d.gguf",
+		"https://a.org/b/c/resolve/main/d.gguf?download=true": "a.org:443/b/c/resolve/main/d.gguf",
+		"https://github.com/b/c/blob/main/d.gguf": "github.com:443/b/c/raw/main/d.gguf",
+		"https://a.org:8080/blob/main/d.gguf?x=1": "a.org:8080/blob/main/d.gguf?x=1",
+	}
+	for url: String in wanted:
+		check_equal(ModelAddress.parse(url).url(), "https://" + wanted[url], url)
 
 
 func test_names_of_addresses() -> void:

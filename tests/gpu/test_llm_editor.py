@@ -62,6 +62,7 @@ def members(class_name: str) -> list[str]:
         ("LLMAdapter", 2, ("One resource may serve", "1 as it was trained, 0 not at all")),
         ("LLMEmbedding", 16, ("exactly one signal of that id", "It has the length 1")),
         ("LLMMemory", 9, ("the nearest first", "from 1 up, or -1 where that failed")),
+        ("LLMModelFiles", 4, ("of those in several files the first", "whether it will load here")),
     ],
 )
 def test_the_help_names_and_describes_every_member(

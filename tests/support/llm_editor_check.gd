@@ -1,7 +1,9 @@
 extends SceneTree
 ## Runs in the editor: tells, as JSON, what an edited scene and the help see of the LLM classes.
 
-const CLASSES: Array[String] = ["LLM", "LLMSampling", "LLMAdapter", "LLMEmbedding", "LLMMemory"]
+const CLASSES: Array[String] = [
+	"LLM", "LLMSampling", "LLMAdapter", "LLMEmbedding", "LLMMemory", "LLMModelFiles"
+]
 const START_FRAMES: int = 20
 const HELP_FRAMES: int = 40
 

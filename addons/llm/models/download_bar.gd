@@ -10,7 +10,7 @@ signal folder_chosen
 
 const ROW: PackedScene = preload("download_row.tscn")
 const ModelNames = preload("model_names.gd")
-const IGNORED: String = "*.gguf\n*.part\n*.part.cfg\n"
+const IGNORED: String = "*.gguf\n*.part\n*.part.info\n"
 
 ## Where files go: into the project, where that is edited.
 var folder: String = "res://models" if Engine.is_editor_hint() else "user://models":

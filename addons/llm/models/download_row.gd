@@ -33,7 +33,9 @@ func _ready() -> void:
 	var address: ModelAddress = ModelAddress.parse(download.url)
 	_name.text = address.file_name() if address != null else download.url
 	_name.tooltip_text = download.url
-	_show("stopped")
+	download.look()
+	_show_place()
+	_show(_stopped())
 
 
 func start() -> void:
@@ -62,15 +64,12 @@ func _on_toggle_pressed() -> void:
 
 
 func _on_progressed(received: int, total: int) -> void:
-	_bar.indeterminate = total < 0
-	_bar.value = received / float(maxi(total, 1))
+	_show_place()
 	_note_place(received)
 	if received == total:
 		_show("checking …")
 		return
-	var parts: PackedStringArray = [String.humanize_size(received)]
-	if total >= 0:
-		parts[0] += " of " + String.humanize_size(total)
+	var parts: PackedStringArray = [_place()]
 	var speed: float = _speed()
 	if speed > 0.0:
 		parts.append(String.humanize_size(int(speed)) + "/s")
@@ -83,9 +82,25 @@ func _on_ended(error: String) -> void:
 	if error.is_empty():
 		finished.emit(download.path)
 	elif error == ModelDownload.CANCELLED:
-		_show("stopped at %s" % String.humanize_size(download.received))
+		_show(_stopped())
 	else:
 		_show(error)
+
+
+func _stopped() -> String:
+	return "stopped at " + _place()
+
+
+func _place() -> String:
+	var came: String = String.humanize_size(download.received)
+	if download.total < 0:
+		return came
+	return "%s of %s" % [came, String.humanize_size(download.total)]
+
+
+func _show_place() -> void:
+	_bar.indeterminate = download.total < 0
+	_bar.value = download.received / float(maxi(download.total, 1))
 
 
 func _show(text: String) -> void:

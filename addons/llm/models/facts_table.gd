@@ -24,7 +24,7 @@ func show_facts(facts: Dictionary) -> void:
 		_add("problem", facts["error"])
 		return
 	for row: Array in facts["rows"]:
-		_add(row[0], row[1])
+		_add(row[0], ModelRow.new(row[1]).short_path() if row[0] == "file" else row[1])
 
 
 func _add(title: String, text: String) -> void:

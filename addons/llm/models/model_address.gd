@@ -12,8 +12,8 @@ var port: int = 443
 var target: String = "/"
 
 
-## The parts of [param url]; null where it is no http address. A page of Hugging Face that shows a
-## file means the file.
+## The parts of [param url]; null where it is no http address. A page that shows a file, on Hugging
+## Face, a mirror of it, or GitHub, means the file.
 static func parse(url: String) -> ModelAddress:
 	var text: String = _of_file(url.strip_edges().replace(" ", "%20"))
 	var pattern: RegEx = RegEx.create_from_string(
@@ -70,12 +70,13 @@ static func safe_name(name: String) -> String:
 	return (safe if not safe.is_empty() else "model") + ".gguf"
 
 
-## …/blob/… is a page about a file, …/resolve/… the file.
+## OWNER/NAME/blob/… is a page about a file; the file is at resolve, or at raw on GitHub.
 static func _of_file(url: String) -> String:
 	var page: RegEx = RegEx.create_from_string(
-		"(?i)^https?://(?:www\\.)?(?:huggingface\\.co|hf\\.co)/([^?#]+?)/(?:blob|resolve)/([^?#]+)"
+		"(?i)^(https?://([^/?#]+)/[^/?#]+/[^/?#]+)/(?:blob|resolve)/([^?#]+)"
 	)
 	var found: RegExMatch = page.search(url)
 	if found == null:
 		return url
-	return "https://huggingface.co/%s/resolve/%s" % [found.get_string(1), found.get_string(2)]
+	var place: String = "raw" if found.get_string(2).to_lower() == "github.com" else "resolve"
+	return "/".join([found.get_string(1), place, found.get_string(3)])

@@ -5,7 +5,7 @@ extends Node
 ##
 ## [codeblock]
 ## var download: ModelDownload = ModelDownload.new()
-## download.url = "https://huggingface.co/OWNER/NAME/resolve/main/FILE.gguf"
+## download.url = "https://example.org/FILE.gguf"
 ## download.folder = "user://models"
 ## add_child(download)
 ## download.start()
@@ -26,6 +26,9 @@ signal ended(error: String)
 const Transfer = preload("model_transfer.gd")
 
 const CANCELLED: String = Transfer.CANCELLED
+const ALREADY: String = "this file is being downloaded already; wait for that"
+
+static var _running: Array[String] = []  # what they write to
 
 ## Where the file is on the web. The page of a file on Hugging Face will do.
 @export var url: String = ""
@@ -79,6 +82,10 @@ func start() -> void:
 		return
 	path = ""
 	_transfer = _made_transfer()
+	if _transfer.place() in _running:
+		ended.emit.call_deferred(ALREADY)
+		return
+	_running.append(_transfer.place())
 	_thread = Thread.new()
 	_thread.start(_transfer.run)
 	set_process(true)
@@ -99,10 +106,23 @@ static func unfinished(in_folder: String) -> PackedStringArray:
 	return Transfer.PartFile.unfinished(in_folder)
 
 
+## Has [member received] and [member total] say how much came earlier.
+func look() -> void:
+	if ModelAddress.parse(url) != null:
+		var part: Transfer.PartFile = _part()
+		part.look()
+		received = part.size
+		total = part.total
+
+
 ## Removes what has come of a file that was not finished.
 func discard() -> void:
 	if _thread == null and ModelAddress.parse(url) != null:
-		Transfer.PartFile.new(ProjectSettings.globalize_path(folder), url).remove()
+		_part().remove()
+
+
+func _part() -> Transfer.PartFile:
+	return Transfer.PartFile.new(ProjectSettings.globalize_path(folder), url)
 
 
 func _made_transfer() -> Transfer:
@@ -129,6 +149,7 @@ func _tell_progress() -> void:
 func _end() -> void:
 	var error: String = _thread.wait_to_finish()
 	_thread = null
+	_running.erase(_transfer.place())
 	set_process(false)
 	_tell_progress()
 	if error.is_empty():

@@ -13,7 +13,7 @@ enum Column { NAME, PARAMETERS, FORMAT, SIZE, CHANGED, FITS }
 
 const TITLES: PackedStringArray = ["Model", "Parameters", "Format", "Size", "Changed", "Fits here"]
 ## Width of all columns but the first, in characters.
-const CHARACTERS: PackedInt32Array = [0, 11, 8, 10, 11, 13]
+const CHARACTERS: PackedInt32Array = [0, 12, 8, 11, 13, 14]
 ## What is left out first where there is little room, with the width in characters that it wants.
 const WANTS: Dictionary[Column, int] = {
 	Column.CHANGED: 74,
@@ -48,6 +48,7 @@ func _ready() -> void:
 func _notification(what: int) -> void:
 	if what == NOTIFICATION_THEME_CHANGED and is_node_ready():
 		_choose_columns()
+		_fill()
 
 
 ## These and no others; what was selected stays so.
@@ -132,7 +133,9 @@ func _on_item_selected() -> void:
 
 ## As many as there is room for.
 func _choose_columns() -> void:
-	var character: float = get_theme_font(&"font").get_string_size("0").x
+	var font_size: int = get_theme_font_size(&"font_size")
+	var font: Font = get_theme_font(&"font")
+	var character: float = font.get_char_size("0".unicode_at(0), font_size).x
 	var room: float = size.x / character
 	var wanted: Array[Column] = []
 	for column: Column in Column.values():

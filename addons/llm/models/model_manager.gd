@@ -83,6 +83,8 @@ func refresh() -> void:
 	var places: PackedStringArray = folders.duplicate()
 	if looks_everywhere:
 		places.append_array(PLACES)
+		if OS.has_feature("template"):  # where exports place models
+			places.append(OS.get_executable_path().get_base_dir().path_join("models"))
 	places.append(downloads.folder)
 	_files.find(places)
 

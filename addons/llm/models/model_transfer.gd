@@ -45,6 +45,11 @@ var _error: String = ""
 var _may_pass: bool = false
 
 
+## What it writes to: two at once would spoil it.
+func place() -> String:
+	return folder.path_join(url)
+
+
 ## Any thread. It ends soon after.
 func cancel() -> void:
 	_mutex.lock()

@@ -33,23 +33,28 @@ static func unfinished(folder: String) -> PackedStringArray:
 	var urls: PackedStringArray = []
 	for name: String in DirAccess.get_files_at(folder):
 		var record: ConfigFile = ConfigFile.new()
-		if name.ends_with(".part.cfg") and record.load(folder.path_join(name)) == OK:
+		if name.ends_with(".part.info") and record.load(folder.path_join(name)) == OK:
 			urls.append(record.get_value(RECORD, "url", ""))
 	return urls
 
 
-## Opens what has come; what nothing is known of counts for nothing. An error, or OK.
-func open() -> Error:
+## Says how much has come; what nothing is known of counts for nothing.
+func look() -> void:
 	var record: ConfigFile = ConfigFile.new()
 	if FileAccess.file_exists(path) and record.load(_record_path()) == OK:
 		validator = record.get_value(RECORD, "validator", "")
 		total = record.get_value(RECORD, "total", -1)
+	size = 0 if validator.is_empty() else FileAccess.get_size(path)
+
+
+## Opens what has come, to go on there. An error, or OK.
+func open() -> Error:
+	look()
 	if validator.is_empty():
 		return begin("", -1)
 	_file = FileAccess.open(path, FileAccess.READ_WRITE)
 	if _file == null:
 		return FileAccess.get_open_error()
-	size = _file.get_length()
 	if total > 0 and size >= total:
 		size = total - 1  # so that there is something to ask for, and the server may refuse it
 		_file.resize(size)
@@ -126,4 +131,4 @@ func _begin_hash() -> void:
 
 
 func _record_path() -> String:
-	return path + ".cfg"
+	return path + ".info"

@@ -9,7 +9,7 @@ from typing import Any
 import godot
 from godot import Node, PackedStringArray, exposed, signal
 from llm.errors import LLMError
-from llm.nodes.background import Background
+from llm.generate.background import Background
 from llm.nodes.model_places import locate
 
 Tell = Callable[[], None]

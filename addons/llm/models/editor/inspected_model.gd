@@ -7,3 +7,8 @@ var path: String
 
 func _init(of_path: String) -> void:
 	path = of_path
+
+
+## What the inspector calls it.
+func _get_editor_name() -> String:
+	return path.get_file()

@@ -21,6 +21,8 @@ func _init(takes_folders: bool) -> void:
 	row.add_child(_pick_file)
 	add_child(row)
 	add_focusable(_line)
+	_pick_file.flat = true
+	_pick_folder.flat = true
 	_line.size_flags_horizontal = Control.SIZE_EXPAND_FILL
 	_line.set_drag_forwarding(Callable(), _can_drop, _drop)
 	_line.text_submitted.connect(_choose)
@@ -52,6 +54,7 @@ func _update_property() -> void:
 	var path: String = get_edited_object().get(get_edited_property())
 	if path != _line.text:
 		_line.text = path
+		_line.caret_column = path.length()  # so that the file's name is seen
 	_line.tooltip_text = path
 	if path != _described:
 		_described = path

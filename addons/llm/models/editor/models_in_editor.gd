@@ -33,8 +33,8 @@ func exit(plugin: EditorPlugin) -> void:
 		EditorInterface.inspect_object(null)
 
 
-## The editor's setting is as it was. It is one of all projects, and each that needs it sets it when
-## it is opened.
+## The editor's setting is as it was; the dock follows when the editor is opened again. It is one of
+## all projects, and each that needs it sets it when it is opened.
 func forget() -> void:
 	var shown: PackedStringArray = _extensions(SHOWN)
 	if EXTENSION in shown:
@@ -47,9 +47,30 @@ func _show_files() -> void:
 	if not settings.has_setting(SHOWN) or EXTENSION in _extensions(OPENED_AS_TEXT):
 		return
 	var shown: PackedStringArray = _extensions(SHOWN)
-	if EXTENSION not in shown:
-		shown.append(EXTENSION)
-		settings.set_setting(SHOWN, ",".join(shown))
+	if EXTENSION in shown:
+		return
+	shown.append(EXTENSION)
+	settings.set_setting(SHOWN, ",".join(shown))
+	var root: Node = EditorInterface.get_base_control().get_tree().root
+	var changed: int = EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED
+	if not EditorInterface.get_resource_filesystem().is_scanning():
+		root.propagate_notification.call_deferred(changed)
+	else:
+		_tell_after_scan(root.propagate_notification.bind(changed))
+
+
+## The editor starts: told while it scans, it would begin plugins twice. All that waits is the
+## engine's own, as this script is loaded again then.
+func _tell_after_scan(tell: Callable) -> void:
+	var timer: Timer = Timer.new()
+	timer.wait_time = 0.1
+	timer.one_shot = true
+	timer.timeout.connect(tell)
+	timer.timeout.connect(timer.queue_free)
+	EditorInterface.get_base_control().add_child(timer)
+	EditorInterface.get_resource_filesystem().filesystem_changed.connect(
+		timer.start, CONNECT_ONE_SHOT
+	)
 
 
 func _extensions(setting: String) -> PackedStringArray:
