@@ -8,7 +8,9 @@ var _times_finished: int = 0
 
 func test_each_has_a_row_and_says_how_far_it_is() -> void:
 	var models: MissingModels = _made(["stall.gguf", "missing.gguf"])
-	check_equal(models.missing(), PackedStringArray(["stall.gguf", "missing.gguf"]), "those missing")
+	check_equal(
+		models.missing(), PackedStringArray(["stall.gguf", "missing.gguf"]), "those missing"
+	)
 	var stalled: DownloadRow = _row(models, 0)
 	var missing: DownloadRow = _row(models, 1)
 	await until(func() -> bool: return missing.state().contains("answered 404"), "an error", 20.0)
