@@ -1,36 +1,38 @@
-extends SceneTree
-## Runs in a blank project's editor: enables and disables the add-on, and tells as JSON what of it
+@tool
+extends EditorPlugin
+## Another plugin of a blank project: enables and disables the add-on, and tells as JSON what of it
 ## is there before, meanwhile and afterwards.
 
 const PLUGIN: String = "llm"
 const START_FRAMES: int = 30
 const FRAMES: int = 10
-const TIMES: int = 3
+const TIMES: int = 5
 
 var _frames: int = 0
 var _states: Array[Dictionary] = []
 
 
-func _process(_delta: float) -> bool:
+func _process(_delta: float) -> void:
+	if EditorInterface.get_resource_filesystem().is_scanning():
+		return
 	_frames += 1
 	var turn: int = _frames - START_FRAMES
 	if turn < 0 or turn % FRAMES != 0:
-		return false
+		return
 	_states.append(_state())
 	if turn == 2 * TIMES * FRAMES:
 		print("REPORT " + JSON.stringify({"states": _states}))
-		quit()
-		return false
+		get_tree().quit()
+		return
 	var is_enabled: bool = EditorInterface.is_plugin_enabled(PLUGIN)
 	EditorInterface.set_plugin_enabled(PLUGIN, not is_enabled)
-	return false
 
 
 func _state() -> Dictionary:
 	return {
 		"enabled": EditorInterface.is_plugin_enabled(PLUGIN),
 		"class": ClassDB.class_exists(&"LLM"),
-		"nodes": _own_nodes(root),
+		"nodes": _own_nodes(get_tree().root),
 		"orphans": Performance.get_monitor(Performance.OBJECT_ORPHAN_NODE_COUNT),
 		"objects": Performance.get_monitor(Performance.OBJECT_COUNT),
 		"threads": _threads(),

@@ -9,6 +9,7 @@ from support.installed_addon import complaints, report_of
 from check.rules import traces
 
 HERE = Path(__file__).parent
+TIMES = 5  # as in editor_check.gd
 LARGEST = 60e6  # bytes; mostly the runtime, which games have too
 TEXTS = (".cfg", ".gd", ".md", ".gdextension", ".svg", ".uid")
 ECHO = """extends SceneTree
@@ -41,22 +42,23 @@ def test_what_is_in_it(package: Path) -> None:
 
 def test_it_is_enabled_and_disabled_and_leaves_nothing(blank: NewProject) -> None:
     project = blank(enabled=False)
-    done = project.run("--editor", "--script", HERE / "editor_check.gd")
+    project.add_plugin("check", HERE / "editor_check.gd")
+    done = project.run("--editor")
     assert done.returncode == 0, done.stdout
-    # An editor that a script ends reports leaks of its own, in an empty project too.
-    assert not complaints(done.stdout.partition("REPORT ")[0])
+    assert not complaints(done.stdout)
     before, *states = report_of(done.stdout)["states"]
     assert before["class"]
-    assert [state["enabled"] for state in states] == [True, False] * 3
+    assert [state["enabled"] for state in states] == [True, False] * TIMES
     for state in states[1::2]:
         assert not state["nodes"]
         for what in ("settings", "editor_settings", "actions", "orphans"):
             assert state[what] == before[what], what
         assert state["threads"] <= before["threads"]
-        assert state["objects"] == states[1]["objects"], "the first time, scripts are loaded"
+    # The first time, scripts are loaded; later, whatever stays behind stays each time.
+    assert states[-1]["objects"] - states[1]["objects"] < TIMES - 1
     assert project.files() == {"project.godot"}
     after = project.folder.joinpath("project.godot").read_text(encoding="utf-8")
-    assert "llm" not in after.replace("enabled=PackedStringArray()", "")
+    assert "llm" not in after
 
 
 def test_a_project_that_has_it_enabled_opens_for_the_first_time(blank: NewProject) -> None:

@@ -17,8 +17,9 @@ from setup.paths import ROOT, VENV
 from shipping.addon import version
 
 PACKAGE = ROOT / "dist" / f"godot-llm-{version()}.zip"
+PLUGIN = '[plugin]\n\nname="{0}"\ndescription=""\nauthor=""\nversion="1"\nscript="{0}.gd"\n'
 SETTINGS = 'config_version=5\n\n[application]\n\nconfig/name="Blank"\n'
-ENABLED = '\n[editor_plugins]\n\nenabled=PackedStringArray("res://addons/llm/plugin.cfg")\n'
+ENABLED = '\n[editor_plugins]\n\nenabled=PackedStringArray("res://addons/{}/plugin.cfg")\n'
 LIMIT_S = 120.0
 # Debian's template of 4.6.3 says it of every control when a game quits, with an add-on or without.
 TEMPLATE_SAYS = ("Attempt to disconnect a nonexistent connection",)
@@ -47,7 +48,7 @@ class BlankProject:
         project.home.mkdir()
         with zipfile.ZipFile(package) as file:
             file.extractall(project.folder)
-        project.write("project.godot", SETTINGS + (ENABLED if enabled else ""))
+        project.write("project.godot", SETTINGS + (ENABLED.format("llm") if enabled else ""))
         return project
 
     def copied_to(self, folder: Path) -> BlankProject:
@@ -61,6 +62,14 @@ class BlankProject:
         """Opens the editor, which takes up the extension and imports everything. It stays for a
         while: an editor without a window that ends at once crashes (godot#111048)."""
         return self.run("--editor", "--quit-after", "200")
+
+    def add_plugin(self, name: str, script: Path) -> None:
+        """Another than the add-on, enabled in its place."""
+        folder = self.folder / "addons" / name
+        folder.mkdir()
+        (folder / "plugin.cfg").write_text(PLUGIN.format(name), encoding="utf-8")
+        shutil.copyfile(script, folder / f"{name}.gd")
+        self.write("project.godot", SETTINGS + ENABLED.format(name))
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")

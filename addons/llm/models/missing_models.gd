@@ -20,11 +20,12 @@ const ROW: PackedScene = preload("download_row.tscn")
 ## python/llm/nodes/model_places.py looks there.
 const FOLDER: String = "user://models"
 
-var _list: DownloadList = DownloadList.new()
+## What the game may need.
+var downloads: DownloadList = DownloadList.new()
 
 
 func _ready() -> void:
-	_list.read()
+	downloads.read()
 	for name: String in missing():
 		_add_row(name)
 	_look.call_deferred()
@@ -34,7 +35,7 @@ func _ready() -> void:
 func missing() -> PackedStringArray:
 	var found: PackedStringArray = []
 	var llm: LLM = LLM.new()
-	for name: String in _list.names():
+	for name: String in downloads.names():
 		if not llm.has_model_file("res://" + name):
 			found.append(name)
 	llm.free()
@@ -43,8 +44,8 @@ func missing() -> PackedStringArray:
 
 func _add_row(file_name: String) -> void:
 	var row: DownloadRow = ROW.instantiate()
-	row.download.url = _list.url(file_name)
-	row.download.sha256 = _list.sha256(file_name)
+	row.download.url = downloads.url(file_name)
+	row.download.sha256 = downloads.sha256(file_name)
 	row.download.file_name = file_name
 	row.download.folder = FOLDER
 	add_child(row)
