@@ -3,8 +3,10 @@ extends EditorPlugin
 ## What the add-on is in the editor. Its classes come from [code]llm.gdextension[/code], which the
 ## engine loads by itself, enabled or not.
 
+const ChatInEditor = preload("dock/chat_in_editor.gd")
 const ExportPlugin = preload("export/export_plugin.gd")
 
+var _chat: ChatInEditor = ChatInEditor.new()
 var _export_plugin: EditorExportPlugin = ExportPlugin.new()
 
 
@@ -14,7 +16,13 @@ func _get_plugin_name() -> String:
 
 func _enter_tree() -> void:
 	add_export_plugin(_export_plugin)
+	_chat.enter(self)
 
 
 func _exit_tree() -> void:
 	remove_export_plugin(_export_plugin)
+	_chat.exit()
+
+
+func _shortcut_input(event: InputEvent) -> void:
+	_chat.take_shortcut(event)
