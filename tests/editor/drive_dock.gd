@@ -51,7 +51,7 @@ func _ask() -> void:
 
 
 func _insert() -> void:
-	EditorInterface.edit_script(load(SCRIPT), 5, 4)
+	EditorInterface.edit_script(load(SCRIPT), 6, 2)
 	await frames(10)
 	await press("Alt+L")
 	await press("Alt+Down")
@@ -110,8 +110,9 @@ func _fail() -> void:
 
 
 func _look_again() -> void:
-	var menu: PopupMenu = (_dock.find_child("Chats", true, false) as MenuButton).get_popup()
-	menu.about_to_popup.emit()
+	var chats: MenuButton = _dock.find_child("Chats", true, false)
+	chats.about_to_popup.emit()
+	var menu: PopupMenu = chats.get_popup()
 	report["titles"] = []
 	for index: int in menu.item_count:
 		report["titles"].append(menu.get_item_text(index))
@@ -130,22 +131,33 @@ func _take_pictures() -> void:
 	await press("Enter")
 	await _answered()
 	_widen()
+	report["dark"] = _ink()
 	await take_picture("dock")
 	await set_theme("Light")
+	report["light"] = _ink()
 	await take_picture("dock_light")
 	await set_theme("Default")
-	await take_picture("dock_dark_again")
+	report["dark_again"] = _ink()
 	script.button_pressed = false
 
 
-## The docks beside it give way.
+## The colours of what is written in the dock, and of what is typed.
+func _ink() -> Array:
+	var label: Control = _dock.get_node("%MessageList").call(&"latest").get_node("%Answer").get_child(0)
+	return [
+		label.get_theme_color(&"default_color").to_html(),
+		_code().get_node("%Code").get_theme_color(&"font_readonly_color").to_html(),
+	]
+
+
+## What is beside it gives way.
 func _widen() -> void:
 	var node: Node = _dock
 	while node != null:
-		var split: SplitContainer = node as SplitContainer
-		if split != null and not split.vertical and not split is VSplitContainer:
-			report["splits"] = report.get("splits", []) + [split.get_path(), split.split_offset]
-			split.split_offset -= 150
+		var offsets: Variant = node.get(&"split_offsets")
+		if offsets != null and not node.get(&"vertical"):
+			offsets[-1] -= 170
+			node.set(&"split_offsets", offsets)
 			return
 		node = node.get_parent()
 

@@ -70,7 +70,8 @@ func _fill() -> void:
 	if _content != null or _place == null or not _place.is_visible_in_tree():
 		return
 	_content = (load(CONTENT) as PackedScene).instantiate()
-	_content.connect(&"models_requested", models_requested.emit)
+	if not models_requested.get_connections().is_empty():
+		_content.connect(&"models_requested", models_requested.emit)
 	_place.add_child(_content)
 	_content.call(&"open", _plugin)
 

@@ -44,7 +44,8 @@ func save(llm: LLM, chat: String) -> String:
 	if not llm.save_state(path_of(chat)):
 		return ""
 	_index.set_value(chat, "time", time)
-	_index.set_value(chat, "title", _title(history))
+	if title_of(chat).is_empty():
+		_index.set_value(chat, "title", _title(history))
 	_index.save(INDEX)
 	return chat
 
