@@ -5,6 +5,7 @@ extends "driver.gd"
 const ChatDock = preload("res://addons/llm/dock/chat_dock.gd")
 const CodeBlock = preload("res://addons/llm/chat/code_block.gd")
 const SCRIPT: String = "res://player.gd"
+const QUESTION: String = "How do I make it jump?"
 const LIMIT: int = 600
 
 var _dock: ChatDock
@@ -30,9 +31,7 @@ func _drive() -> void:
 
 
 func find_dock() -> ChatDock:
-	for node: Node in EditorInterface.get_base_control().find_children(
-		"ChatDock", "", true, false
-	):
+	for node: Node in EditorInterface.get_base_control().find_children("ChatDock", "", true, false):
 		return node
 	return null
 
@@ -40,7 +39,7 @@ func find_dock() -> ChatDock:
 func _ask() -> void:
 	report["idle_before"] = _dock.llm.is_processing()
 	_choose("echo:" + FileAccess.get_file_as_string("res://answer.md"))
-	await _type("How does it turn?")
+	await _type(QUESTION)
 	await press("Enter")
 	report["busy"] = _dock.llm.is_answering()
 	report["wakes"] = _dock.llm.is_processing()
@@ -51,7 +50,7 @@ func _ask() -> void:
 
 
 func _insert() -> void:
-	EditorInterface.edit_script(load(SCRIPT), 6, 2)
+	EditorInterface.edit_script(load(SCRIPT), 9, 2)
 	await frames(10)
 	await press("Alt+L")
 	await press("Alt+Down")
@@ -61,7 +60,9 @@ func _insert() -> void:
 	await press("Enter")
 	await frames(3)
 	report["inserted"] = _script_text()
-	var editor: CodeEdit = EditorInterface.get_script_editor().get_current_editor().get_base_editor()
+	var editor: CodeEdit = (
+		EditorInterface.get_script_editor().get_current_editor().get_base_editor()
+	)
 	editor.undo()
 	report["undone"] = _script_text()
 
@@ -127,10 +128,14 @@ func _take_pictures() -> void:
 	_dock.new_chat()
 	var script: Button = _dock.find_child("Script", true, false)
 	script.button_pressed = true
-	await _type("How does it turn?")
+	await _type(QUESTION)
 	await press("Enter")
 	await _answered()
 	_widen()
+	var editor: CodeEdit = (
+		EditorInterface.get_script_editor().get_current_editor().get_base_editor()
+	)
+	editor.set_line_as_first_visible(0)
 	report["dark"] = _ink()
 	await take_picture("dock")
 	await set_theme("Light")
@@ -143,7 +148,9 @@ func _take_pictures() -> void:
 
 ## The colours of what is written in the dock, and of what is typed.
 func _ink() -> Array:
-	var label: Control = _dock.get_node("%MessageList").call(&"latest").get_node("%Answer").get_child(0)
+	var label: Control = (
+		_dock.get_node("%MessageList").call(&"latest").get_node("%Answer").get_child(0)
+	)
 	return [
 		label.get_theme_color(&"default_color").to_html(),
 		_code().get_node("%Code").get_theme_color(&"font_readonly_color").to_html(),

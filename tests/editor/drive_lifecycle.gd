@@ -31,9 +31,7 @@ func _drive() -> void:
 func _chat() -> void:
 	await press("Alt+L")
 	await frames(3)
-	for dock: Node in EditorInterface.get_base_control().find_children(
-		"ChatDock", "", true, false
-	):
+	for dock: Node in EditorInterface.get_base_control().find_children("ChatDock", "", true, false):
 		var llm: LLM = dock.get("llm")
 		dock.get_node("%Models").call(&"choose", "echo:Yes.")
 		dock.call(&"send", "Is it there?")

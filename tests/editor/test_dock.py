@@ -1,5 +1,6 @@
 """The chat's dock in the editor, used by keys as a user does."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,37 @@ from editor.conftest import NewProject
 from support.editor_project import Driven, EditorProject
 
 HERE = Path(__file__).parent
-CODE = "func _process(delta: float) -> void:\n    if visible:\n        rotate(delta)"
-ANSWER = f"Multiply by **delta**:\n\n```gdscript\n{CODE}\n```\nThe rest may stay as it is."
-SCRIPT = "extends Node2D\n\n\nfunc _ready() -> void:\n\tpass\n\t\n" + "\n\n# A line." * 300
+DOCS = HERE.parents[1] / "docs" / "pictures"
+QUESTION = "How do I make it jump?"
+CODE = """if is_on_floor() and Input.is_action_just_pressed("ui_accept"):
+    velocity.y = JUMP_SPEED"""
+INSERTED = CODE.replace("\n    ", "\n\t\t")
+ANSWER = f"""Set the velocity **upwards** while it stands on the floor:
+
+```gdscript
+{CODE}
+```
+
+`JUMP_SPEED` is negative, as *y* points down:
+
+```gdscript
+const JUMP_SPEED: float = -400.0
+```
+
+1. Put the constant below `SPEED`.
+2. Change it until the jump is as high as you want it."""
+SCRIPT = """extends CharacterBody2D
+
+const SPEED: float = 300.0
+
+
+func _physics_process(delta: float) -> void:
+\tvelocity.x = Input.get_axis("ui_left", "ui_right") * SPEED
+\tvelocity += get_gravity() * delta
+\t
+\tmove_and_slide()
+"""
+LONG_SCRIPT = SCRIPT + "\n" * 40 + "# A line.\n" * 300
 # The driver asks a model that is not there.
 KNOWN = "nothing.gguf: file: does not exist"
 
@@ -19,7 +48,7 @@ KNOWN = "nothing.gguf: file: does not exist"
 def driven(new_project: NewProject) -> tuple[EditorProject, Driven]:
     project = new_project()
     project.write("answer.md", ANSWER)
-    project.write("player.gd", SCRIPT)
+    project.write("player.gd", LONG_SCRIPT)
     return project, project.drive(HERE / "drive_dock.gd")
 
 
@@ -39,8 +68,8 @@ def test_it_is_filled_when_it_is_seen(report: dict[str, Any]) -> None:
 
 def test_it_answers(report: dict[str, Any]) -> None:
     assert report["busy"]
-    assert [message["content"] for message in report["history"]] == ["How does it turn?", ANSWER]
-    assert report["shown"] == ["How does it turn?", ANSWER]
+    assert [message["content"] for message in report["history"]] == [QUESTION, ANSWER]
+    assert report["shown"] == [QUESTION, ANSWER]
 
 
 def test_idle_it_does_nothing(report: dict[str, Any]) -> None:
@@ -51,9 +80,8 @@ def test_idle_it_does_nothing(report: dict[str, Any]) -> None:
 def test_code_goes_to_the_clipboard_and_into_the_script(report: dict[str, Any]) -> None:
     assert report["code_focused"]
     assert report["copied"] == CODE
-    tabs = "func _process(delta: float) -> void:\n\t\tif visible:\n\t\t\trotate(delta)"
-    assert report["inserted"] == SCRIPT.replace("pass\n\t", f"pass\n\t{tabs}")
-    assert report["undone"] == SCRIPT, "in one step"
+    assert report["inserted"] == LONG_SCRIPT.replace("delta\n\t", f"delta\n\t{INSERTED}")
+    assert report["undone"] == LONG_SCRIPT, "in one step"
 
 
 def test_an_answer_is_stopped(report: dict[str, Any]) -> None:
@@ -62,7 +90,7 @@ def test_an_answer_is_stopped(report: dict[str, Any]) -> None:
 
 
 def test_what_was_asked_comes_back(report: dict[str, Any]) -> None:
-    assert report["recalled"] == "How does it turn?"
+    assert report["recalled"] == QUESTION
     assert report["typed"] == ""
 
 
@@ -71,7 +99,7 @@ def test_what_is_attached_has_a_limit_that_is_told(report: dict[str, Any]) -> No
     assert name == "player.gd"
     shown, all_tokens = [int(word) for word in amount.split() if word.isdecimal()]
     assert 0 < shown <= 300 < all_tokens
-    assert "_ready" in report["system_prompt"], "around the cursor"
+    assert "_physics_process" in report["system_prompt"], "around the cursor"
     assert report["system_prompt"].count("# A line.") < 100
     assert "Main (LLM)" in report["scene"]
 
@@ -84,13 +112,15 @@ def test_it_has_the_colours_of_the_editor(driven: tuple[EditorProject, Driven]) 
     project, done = driven
     assert done.report["dark"] != done.report["light"]
     assert done.report["dark"] == done.report["dark_again"]
-    pictures = [project.picture(name).read_bytes() for name in ("dock", "dock_light")]
-    assert pictures[0] != pictures[1]
+    for name in ("dock", "dock_light"):
+        picture = project.picture(name)
+        assert 20_000 < picture.stat().st_size < 150_000
+        shutil.copyfile(picture, DOCS / picture.name)
 
 
 def test_conversations_are_there_again(driven: tuple[EditorProject, Driven]) -> None:
     project, first = driven
     again = project.drive(HERE / "drive_dock.gd", "again", headless=True)
-    assert again.report["titles"] == ["How does it turn?", "How does it turn?"]
+    assert again.report["titles"] == [QUESTION, QUESTION]
     assert [message["content"] for message in again.report["history"]] == again.report["shown"]
     assert again.report["shown"] == first.report["shown"]

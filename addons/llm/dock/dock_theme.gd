@@ -71,9 +71,7 @@ static func _add_buttons(made: Theme, accent: Color, faint: Color, scale: float)
 		made.set_stylebox(name, &"PromptEdit", StyleBoxEmpty.new())
 
 
-static func _add_code(
-	made: Theme, editor: Theme, ink: Color, faint: Color, scale: float
-) -> void:
+static func _add_code(made: Theme, editor: Theme, ink: Color, faint: Color, scale: float) -> void:
 	made.set_type_variation(&"CodeText", &"TextEdit")
 	var space: StyleBoxEmpty = StyleBoxEmpty.new()
 	space.content_margin_bottom = 10.0 * scale  # where the bar for long lines lies

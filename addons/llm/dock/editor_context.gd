@@ -69,9 +69,7 @@ static func of_scene(limit: int, count: Callable) -> Piece:
 
 
 ## First line, and the one after the last, of a part around [param centre] that fits.
-static func window(
-	lines: PackedStringArray, centre: int, limit: int, count: Callable
-) -> Vector2i:
+static func window(lines: PackedStringArray, centre: int, limit: int, count: Callable) -> Vector2i:
 	var all_tokens: int = count.call("\n".join(lines))
 	if all_tokens <= limit:
 		return Vector2i(0, lines.size())

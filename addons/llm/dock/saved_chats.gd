@@ -18,7 +18,9 @@ func _init() -> void:
 func newest_first() -> PackedStringArray:
 	var chats: Array = Array(_index.get_sections())
 	var said: Callable = func(chat: String) -> float: return _index.get_value(chat, "time", 0.0)
-	chats.sort_custom(func(one: String, other: String) -> bool: return said.call(one) > said.call(other))
+	chats.sort_custom(
+		func(one: String, other: String) -> bool: return said.call(one) > said.call(other)
+	)
 	return PackedStringArray(chats)
 
 
