@@ -4,6 +4,8 @@ extends "driver.gd"
 
 const ChatDock = preload("res://addons/llm/dock/chat_dock.gd")
 const CodeBlock = preload("res://addons/llm/chat/code_block.gd")
+const EditorContext = preload("res://addons/llm/dock/editor_context.gd")
+const ScriptInsertion = preload("res://addons/llm/dock/script_insertion.gd")
 const SCRIPT: String = "res://player.gd"
 const QUESTION: String = "How do I make it jump?"
 const LIMIT: int = 600
@@ -26,6 +28,7 @@ func _drive() -> void:
 	await _insert()
 	await _stop()
 	await _attach()
+	_compute()
 	await _fail()
 	await _take_pictures()
 
@@ -100,6 +103,31 @@ func _attach() -> void:
 	script.button_pressed = false
 	report["scene"] = _dock.get("_attachments").system_prompt()
 	scene.button_pressed = false
+
+
+## Without the editor's help.
+func _compute() -> void:
+	report["indented"] = [
+		ScriptInsertion.indented("if a:\n  if b:\n    c()\n\n  d()", "\t", "\t"),
+		ScriptInsertion.indented("if a:\n\tb()", "", "    "),
+		ScriptInsertion.indented("a()", "\t\t", "\t"),
+	]
+	var lines: PackedStringArray = "0 1 2 3 4 5 6 7 8 9".split(" ")
+	report["windows"] = []
+	for case: Vector2i in (
+		[
+			Vector2i(0, 19),
+			Vector2i(5, 7),
+			Vector2i(0, 7),
+			Vector2i(9, 7),
+			Vector2i(4, 1),
+			Vector2i(4, 0)
+		]
+		as Array[Vector2i]
+	):
+		var count: Callable = func(text: String) -> int: return text.length()
+		var found: Vector2i = EditorContext.window(lines, case.x, case.y, count)
+		report["windows"].append("".join(lines.slice(found.x, found.y)))
 
 
 func _fail() -> void:

@@ -104,6 +104,18 @@ def test_what_is_attached_has_a_limit_that_is_told(report: dict[str, Any]) -> No
     assert "Main (LLM)" in report["scene"]
 
 
+def test_code_takes_the_indentation_of_its_place(report: dict[str, Any]) -> None:
+    assert report["indented"] == [
+        "if a:\n\t\tif b:\n\t\t\tc()\n\n\t\td()",
+        "if a:\n    b()",
+        "a()",
+    ]
+
+
+def test_what_fits_is_around_the_cursor(report: dict[str, Any]) -> None:
+    assert report["windows"] == ["0123456789", "456", "0123", "6789", "4", ""]
+
+
 def test_a_model_that_does_not_load_is_told(report: dict[str, Any]) -> None:
     assert report["banner"].startswith("nothing.gguf")
 

@@ -84,6 +84,8 @@ static func window(lines: PackedStringArray, centre: int, limit: int, count: Cal
 			fits = sides
 		else:
 			too_many = sides
+	if fits < 0:
+		return Vector2i(centre, centre)
 	return Vector2i(maxi(centre - fits, 0), mini(centre + fits + 1, lines.size()))
 
 
