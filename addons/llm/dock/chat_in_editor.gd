@@ -45,7 +45,7 @@ func exit() -> void:
 		_plugin.call(&"remove_dock", _place)
 	else:
 		_plugin.remove_control_from_docks(_place)
-	_place.queue_free()
+	_place.free()  # at once, as an add-on that is disabled leaves nothing
 	_place = null
 	_content = null
 
