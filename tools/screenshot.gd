@@ -2,6 +2,8 @@ extends SceneTree
 ## Talks to the default model in the chat and the demos, and saves what they show; see
 ## screenshot.py.
 
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const PICTURE: String = "res://docs/pictures/%s.png"
 const SCENES: Dictionary[String, String] = {
 	"chat": "res://scenes/chat/chat.tscn",

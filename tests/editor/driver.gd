@@ -86,5 +86,7 @@ func take_picture(picture: String, control: Control = null) -> void:
 func set_theme(preset: String) -> void:
 	var settings: EditorSettings = EditorInterface.get_editor_settings()
 	settings.set_setting("interface/theme/color_preset", preset)
+	settings.mark_setting_changed("interface/theme/color_preset")
+	# As the settings' own dialog does.
 	get_tree().root.propagate_notification(EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED)
 	await frames(10)
