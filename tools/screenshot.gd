@@ -2,6 +2,8 @@ extends SceneTree
 ## Talks to the default model in the chat and the demos, and saves what they show; see
 ## screenshot.py.
 
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const PICTURE: String = "res://docs/images/%s.png"
 const SIZES: Dictionary[String, Vector2i] = {
 	"chat": Vector2i(960, 560), "shop": Vector2i(960, 600), "room": Vector2i(960, 600)

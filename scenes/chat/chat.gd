@@ -4,6 +4,14 @@ extends Control
 ##
 ## The views say what the user wants; the node says what happens. Nothing here waits for either.
 
+const Dialogue = preload("res://addons/llm/chat/dialogue.gd")
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const MessageBubble = preload("res://addons/llm/chat/message_bubble.gd")
+const MessageList = preload("res://addons/llm/chat/message_list.gd")
+const ModelPicker = preload("res://addons/llm/chat/model_picker.gd")
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 ## Below this width the settings take the conversation's place instead of standing beside it.
 const NARROW: float = 760.0
 ## Below this height the line of keyboard hints makes room.

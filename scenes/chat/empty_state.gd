@@ -7,6 +7,8 @@ signal suggestion_chosen(text: String)
 ## The user wants to pick a model file.
 signal open_requested
 
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+
 const BASE_SUGGESTIONS: PackedStringArray = [
 	"The quick brown fox jumps over",
 	"Once upon a time, in a small village by the sea,",

@@ -2,6 +2,10 @@ class_name Room
 extends Control
 ## Four people by the fire of an inn, each a model's conversation of its own, talking at once.
 
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SETTING: String = """\
 Four people sit by the fire of an inn: Bera keeps the inn, Odo is a smith, Lin is a bard, and Tam \
 is a guard. A traveller comes in."""

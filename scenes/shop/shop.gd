@@ -2,6 +2,10 @@ class_name Shop
 extends Control
 ## A shop whose keeper is a language model: she answers in JSON, and the shop does what it says.
 
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SUGGESTIONS: PackedStringArray = [
 	"Good morning!",
 	"What is the potion good for?",

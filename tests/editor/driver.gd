@@ -43,7 +43,9 @@ func wait_for(is_so: Callable) -> bool:
 
 ## The node in the editor whose script has that class name, or null.
 func find(named: String) -> Node:
-	for node: Node in EditorInterface.get_base_control().find_children("*", "", true, false):
+	for node: Node in EditorInterface.get_base_control().find_children(
+		"*", "", true, false
+	):
 		var script: Script = node.get_script()
 		if script != null and script.get_global_name() == named:
 			return node

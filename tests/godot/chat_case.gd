@@ -1,6 +1,10 @@
 extends "res://tests/godot/case.gd"
 ## What tests of the chat window share.
 
+const MessageBubble = preload("res://addons/llm/chat/message_bubble.gd")
+const MessageList = preload("res://addons/llm/chat/message_list.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SCENE: PackedScene = preload("res://scenes/chat/chat.tscn")
 
 var _chat: Chat

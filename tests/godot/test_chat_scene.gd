@@ -1,6 +1,10 @@
 extends "res://tests/godot/chat_case.gd"
 ## The chat window on the real model, driven by keys as a person would.
 
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const ModelPicker = preload("res://addons/llm/chat/model_picker.gd")
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+
 const FOX: String = "The quick brown fox jumps over"
 
 

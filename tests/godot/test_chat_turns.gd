@@ -1,6 +1,8 @@
 extends "res://tests/godot/chat_case.gd"
 ## What the chat window does with turns: thoughts, other answers, other questions, what is kept.
 
+const ReasoningBlock = preload("res://addons/llm/chat/reasoning_block.gd")
+
 const PREFERENCES: String = "user://test_chat_turns.cfg"
 const KEPT: String = "user://test_chat_turns.state"
 
@@ -35,7 +37,7 @@ func test_thoughts_are_in_sight_until_the_answer_begins() -> void:
 
 func test_what_the_user_folds_stays_so() -> void:
 	var block: ReasoningBlock = (
-		(load("res://scenes/chat/reasoning_block.tscn") as PackedScene).instantiate()
+		(load("res://addons/llm/chat/reasoning_block.tscn") as PackedScene).instantiate()
 	)
 	add_child(block)
 	block.append_text("I wonder.")

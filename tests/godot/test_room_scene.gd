@@ -1,6 +1,8 @@
 extends "res://tests/godot/case.gd"
 ## The room of four: they talk at once, hear one another, and fall silent by themselves.
 
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SCENE: PackedScene = preload("res://scenes/room/room.tscn")
 const NAMES: PackedStringArray = ["Bera", "Odo", "Lin", "Tam"]
 const LONG: String = "On and on it goes, and on, and on, and it never comes to an end, "

@@ -1,6 +1,8 @@
 extends "res://tests/godot/case.gd"
 ## The shop: what its keeper's JSON makes happen, and what no JSON can.
 
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SCENE: PackedScene = preload("res://scenes/shop/shop.tscn")
 ## Milliseconds of each frame: the echo speaks over several.
 const SLOW: float = 0.5

@@ -37,10 +37,16 @@ class Worker:
         self._sessions: list[Session] = []  # the worker thread's own
         self._budget = FrameBudget()
         self._stopped = False
+        self._open = 0  # sessions, as those who open and close them count
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A daemon, so that a process whose shutdown hook never ran can still exit.
         self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._thread.start()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a session is open. On the thread that opens them."""
+        return self._open > 0
 
     def post(self, command: Command) -> bool:
         """Has the worker thread call it between two steps. False, and nothing, once stopped."""
@@ -51,12 +57,14 @@ class Worker:
 
     def open_session(self, emit: Callable[[Event], None]) -> Session:
         """A session whose methods are to be called through `post` alone, as is `emit` by it."""
+        self._open += 1
         session = Session(self._library, emit)
         self.post(lambda: self._sessions.append(session))
         return session
 
     def close_session(self, session: Session) -> None:
         """Cancels what the session does, frees its model and drops it."""
+        self._open -= 1
         self.post(lambda: self._drop(session))
 
     def begin_frame(self, number: int) -> None:

@@ -56,7 +56,8 @@ class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, XRay
 
     Every request gets an id, and ends with exactly one [signal response_ended]. The node must be
     inside the tree; leaving it cancels what runs and, where no other node uses the model, unloads
-    it; the history stays. In the editor it is only a placeholder, and loads nothing.
+    it; the history stays. In the editor it is only a placeholder, and loads nothing; plugins get
+    one that answers there from [method create].
     """
 
     reasoning_updated = signal(
@@ -89,6 +90,13 @@ class LLM(ModelUser, RequestSettings, AnswerSettings, ToolCalling, History, XRay
         self._awaited = AwaitedResults()
         self._toolbox = Toolbox()
         self._refused_id = 0  # the latest request that was not accepted
+
+    @staticmethod
+    def create() -> "LLM":
+        """A node that answers in the editor too, for plugins: there [code]LLM.new()[/code] makes
+        the placeholder that edited scenes have. With the last of them to leave the tree, the
+        editor's worker thread ends."""
+        return LLM()
 
     def ask(self, text: str, role: str = "user") -> int:
         """Says something in the conversation and has it answered. Gives the request's id.

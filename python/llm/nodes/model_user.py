@@ -10,7 +10,7 @@ from llm.errors import RequestError
 from llm.generate.events import Event, Loaded, LoadFailed, LoadProgressed
 from llm.generate.request import LoadSpec
 from llm.nodes.model_places import is_there
-from llm.nodes.shared_worker import spec_of
+from llm.nodes.shared_worker import spec_of, stop_unused_worker
 
 
 class WorkerSide(Protocol):
@@ -115,6 +115,8 @@ class ModelUser:
         self._is_leaving = True  # to the engine it is still inside the tree
         for event in self._worker_side().close():
             self._tell(event)
+        if godot.Engine.is_editor_hint():  # where plugins come and go, and leave no thread behind
+            stop_unused_worker()
 
     def _tell(self, event: Event) -> None:
         """An event becomes signals; here those of loads."""

@@ -34,6 +34,14 @@ def shared_worker() -> Worker:
     return _worker
 
 
+def stop_unused_worker() -> None:
+    """Main thread only. Waits for its end; who needs a worker afterwards starts another."""
+    global _worker
+    if _worker is not None and not _worker.is_used:
+        _worker.stop()
+        _worker = None
+
+
 def _load_model(
     path: str, *, executor: str, context_length: int, quantize: str
 ) -> "Generator[float, None, Model]":
