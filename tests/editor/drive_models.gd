@@ -5,7 +5,7 @@ extends "driver.gd"
 const MODEL: String = "res://models/gemma.gguf"
 const HUGE: String = "res://models/huge.gguf"
 const SHOWN: String = "docks/filesystem/other_file_extensions"
-const WINDOW: String = "res://addons/llm/models/editor/manager_window.gd"
+const PLUGIN: String = "res://addons/llm/plugin.gd"
 const PROPERTY: String = "res://addons/llm/models/editor/model_property.gd"
 
 
@@ -95,8 +95,10 @@ func _property() -> EditorProperty:
 func _use_in(node: Node) -> void:
 	EditorInterface.get_selection().clear()
 	EditorInterface.get_selection().add_node(node)
-	var window: Window = (load(WINDOW) as GDScript).new()
-	EditorInterface.get_base_control().add_child(window)
+	var plugin: Node = _plugin()
+	(plugin.get(&"_chat") as Object).emit_signal(&"models_requested")
+	await frames(2)
+	var window: Window = (plugin.get(&"_models") as Object).get(&"_window")
 	window.size = Vector2i(900, 560)
 	var manager: ModelManager = _manager_in(window)
 	manager.preferences_path = ""
@@ -112,8 +114,14 @@ func _use_in(node: Node) -> void:
 	use.pressed.emit()
 	report["used"] = node.get(&"model_path")
 	report["downloads_go_to"] = manager.downloads.folder
-	window.queue_free()
-	await frames(3)
+
+
+func _plugin() -> Node:
+	for plugin: Node in get_tree().root.find_children("*", "EditorPlugin", true, false):
+		var script: Script = plugin.get_script()
+		if script != null and script.resource_path == PLUGIN:
+			return plugin
+	return null
 
 
 func _manager_in(window: Window) -> ModelManager:
@@ -132,6 +140,8 @@ func _are_known(manager: ModelManager) -> bool:
 func _disable() -> void:
 	var settings: EditorSettings = EditorInterface.get_editor_settings()
 	report["shown"] = settings.get_setting(SHOWN)
+	report["managers"] = [find("ModelManager") != null]
 	EditorInterface.set_plugin_enabled("llm", false)
 	await frames(3)
+	report["managers"].append(find("ModelManager") != null)
 	report["shown_without"] = settings.get_setting(SHOWN)
