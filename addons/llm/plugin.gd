@@ -19,6 +19,7 @@ func _get_plugin_name() -> String:
 func _enter_tree() -> void:
 	add_export_plugin(_export_plugin)
 	_models.enter(self)
+	_chat.models_requested.connect(_models.open_manager)
 	_chat.enter(self)
 
 

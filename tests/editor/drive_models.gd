@@ -5,7 +5,7 @@ extends "driver.gd"
 const MODEL: String = "res://models/gemma.gguf"
 const HUGE: String = "res://models/huge.gguf"
 const SHOWN: String = "docks/filesystem/other_file_extensions"
-const MANAGER: String = "res://addons/llm/models/model_manager.tscn"
+const PLUGIN: String = "res://addons/llm/plugin.gd"
 const PROPERTY: String = "res://addons/llm/models/editor/model_property.gd"
 
 
@@ -95,26 +95,17 @@ func _property() -> EditorProperty:
 func _use_in(node: Node) -> void:
 	EditorInterface.get_selection().clear()
 	EditorInterface.get_selection().add_node(node)
-	var manager: ModelManager = (load(MANAGER) as PackedScene).instantiate()
-	manager.preferences_path = ""
-	var window: Window = Window.new()
+	var plugin: Node = _plugin()
+	(plugin.get(&"_chat") as Object).emit_signal(&"models_requested")
+	await frames(2)
+	var window: Window = (plugin.get(&"_models") as Object).get(&"_window")
 	window.size = Vector2i(900, 560)
-	var panel: Panel = Panel.new()
-	panel.set_anchors_and_offsets_preset(Control.PRESET_FULL_RECT)
-	window.add_child(panel)
-	manager.set_anchors_and_offsets_preset(
-		Control.PRESET_FULL_RECT, Control.PRESET_MODE_MINSIZE, 10
-	)
-	panel.add_child(manager)
-	EditorInterface.get_base_control().add_child(window)
-	window.popup_centered()
+	var manager: ModelManager = _manager_in(window)
+	manager.preferences_path = ""
 	await wait_for(func() -> bool: return manager._models.size() == 5 and _are_known(manager))
 	manager.list.select_path(ProjectSettings.globalize_path(MODEL))
 	for theme_name: String in ["Default", "Light"] as Array[String]:
 		await set_theme(theme_name)
-		# What docks lie on.
-		var behind: StyleBox = panel.get_theme_stylebox(&"panel", &"TabContainer")
-		panel.add_theme_stylebox_override(&"panel", behind)
 		await frames(3)
 		RenderingServer.force_draw()
 		window.get_texture().get_image().save_png("user://manager_%s.png" % theme_name.to_lower())
@@ -123,8 +114,21 @@ func _use_in(node: Node) -> void:
 	use.pressed.emit()
 	report["used"] = node.get(&"model_path")
 	report["downloads_go_to"] = manager.downloads.folder
-	window.queue_free()
-	await frames(3)
+
+
+func _plugin() -> Node:
+	for plugin: Node in get_tree().root.find_children("*", "EditorPlugin", true, false):
+		var script: Script = plugin.get_script()
+		if script != null and script.resource_path == PLUGIN:
+			return plugin
+	return null
+
+
+func _manager_in(window: Window) -> ModelManager:
+	for control: Node in window.find_children("*", "VBoxContainer", true, false):
+		if control is ModelManager:
+			return control
+	return null
 
 
 func _are_known(manager: ModelManager) -> bool:
@@ -136,6 +140,8 @@ func _are_known(manager: ModelManager) -> bool:
 func _disable() -> void:
 	var settings: EditorSettings = EditorInterface.get_editor_settings()
 	report["shown"] = settings.get_setting(SHOWN)
+	report["managers"] = [find("ModelManager") != null]
 	EditorInterface.set_plugin_enabled("llm", false)
 	await frames(3)
+	report["managers"].append(find("ModelManager") != null)
 	report["shown_without"] = settings.get_setting(SHOWN)

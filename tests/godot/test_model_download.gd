@@ -101,6 +101,32 @@ func test_what_came_can_be_discarded() -> void:
 	check_equal(_files().size(), 0, "files")
 
 
+func test_the_recipe_fetches_a_model_once() -> void:
+	var page: String = FileAccess.get_file_as_string("res://docs/models_manager.md")
+	var code: String = page.get_slice("```gdscript\n", 1).get_slice("```", 0)
+	var path: String = "user://downloads %d/FILE.gguf" % get_instance_id()
+	code = code.replace("https://example.org/FILE.gguf", _server.call("address", "whole.gguf"))
+	code = code.replace('"user://models/FILE.gguf"', '"%s"' % path).replace("…", SHA256)
+	var script: GDScript = GDScript.new()
+	script.source_code = code
+	check_equal(script.reload(), OK, "it compiles")
+	expect_error("FILE.gguf")  # whose bytes are random
+	for _run: int in 2:
+		var game: Node = Node.new()
+		var llm: LLM = LLM.new()
+		llm.name = "LLM"
+		game.add_child(llm)
+		var bar: ProgressBar = ProgressBar.new()
+		bar.name = "ProgressBar"
+		game.add_child(bar)
+		game.set_script(script)
+		add_child(game)
+		await until(func() -> bool: return not llm.get_last_error().is_empty(), "the load")
+		check_equal(llm.model_path, path, "the path")
+		game.free()
+	check_equal(_ranges("whole.gguf"), [""], "downloads")
+
+
 func test_leaving_the_tree_cancels() -> void:
 	_make("silent.gguf")
 	_download.start()

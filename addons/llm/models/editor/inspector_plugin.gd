@@ -3,8 +3,10 @@ extends EditorInspectorPlugin
 ## Properties that take a GGUF file, and what a selected one is.
 
 const InspectedModel = preload("inspected_model.gd")
-const ModelProperty = preload("model_property.gd")
 
+# Loaded when they are first needed, which is not when the editor starts.
+const FACTS_VIEW: String = "res://addons/llm/models/editor/facts_view.gd"
+const MODEL_PROPERTY: String = "res://addons/llm/models/editor/model_property.gd"
 const HINT: String = "*.gguf"
 const TAKES_FOLDERS: StringName = &"model_path"
 
@@ -15,16 +17,8 @@ func _can_handle(_object: Object) -> bool:
 
 func _parse_begin(object: Object) -> void:
 	var model: InspectedModel = object as InspectedModel
-	if model == null:
-		return
-	var table: ModelFactsTable = ModelFactsTable.new()
-	var files: LLMModelFiles = LLMModelFiles.new()
-	files.described.connect(func(_path: String, facts: Dictionary) -> void: table.show_facts(facts))
-	files.tree_entered.connect(files.describe.bind(model.path), CONNECT_ONE_SHOT)
-	var box: VBoxContainer = VBoxContainer.new()
-	box.add_child(table)
-	box.add_child(files)
-	add_custom_control(box)
+	if model != null:
+		add_custom_control((load(FACTS_VIEW) as GDScript).new(model.path))
 
 
 func _parse_property(
@@ -38,5 +32,5 @@ func _parse_property(
 ) -> bool:
 	if type != TYPE_STRING or hint_type != PROPERTY_HINT_FILE or hint_string != HINT:
 		return false
-	add_property_editor(name, ModelProperty.new(name == TAKES_FOLDERS))
+	add_property_editor(name, (load(MODEL_PROPERTY) as GDScript).new(name == TAKES_FOLDERS))
 	return true

@@ -7,6 +7,8 @@ extends RefCounted
 const InspectorPlugin = preload("inspector_plugin.gd")
 const InspectedModel = preload("inspected_model.gd")
 
+const MANAGER_WINDOW: String = "res://addons/llm/models/editor/manager_window.gd"
+const MENU_ITEM: String = "Language Models…"
 const EXTENSION: String = "gguf"
 ## Editor setting: extensions of files that are shown though the engine does not know them.
 const SHOWN: String = "docks/filesystem/other_file_extensions"
@@ -14,10 +16,12 @@ const OPENED_AS_TEXT: String = "docks/filesystem/textfile_extensions"
 
 var _inspector_plugin: EditorInspectorPlugin = InspectorPlugin.new()
 var _inspected: InspectedModel
+var _window: Window
 
 
 func enter(plugin: EditorPlugin) -> void:
 	plugin.add_inspector_plugin(_inspector_plugin)
+	plugin.add_tool_menu_item(MENU_ITEM, open_manager)
 	var dock: FileSystemDock = EditorInterface.get_file_system_dock()
 	if dock.has_signal(&"selection_changed"):
 		dock.connect(&"selection_changed", _inspect_selected)
@@ -26,11 +30,23 @@ func enter(plugin: EditorPlugin) -> void:
 
 func exit(plugin: EditorPlugin) -> void:
 	plugin.remove_inspector_plugin(_inspector_plugin)
+	plugin.remove_tool_menu_item(MENU_ITEM)
+	if is_instance_valid(_window):
+		_window.queue_free()
 	var dock: FileSystemDock = EditorInterface.get_file_system_dock()
 	if dock.has_signal(&"selection_changed"):
 		dock.disconnect(&"selection_changed", _inspect_selected)
 	if _inspected != null and EditorInterface.get_inspector().get_edited_object() == _inspected:
 		EditorInterface.inspect_object(null)
+
+
+## Shows the manager of models.
+func open_manager() -> void:
+	if is_instance_valid(_window):
+		_window.grab_focus()
+		return
+	_window = (load(MANAGER_WINDOW) as GDScript).new()
+	EditorInterface.get_base_control().add_child(_window)
 
 
 ## The editor's setting is as it was; the dock follows when the editor is opened again. It is one of
