@@ -72,12 +72,14 @@ func _insert() -> void:
 
 func _stop() -> void:
 	_choose("echo:" + "All work and no play. ".repeat(340))
+	_dock.llm.gpu_ms_per_frame = 0.1  # so that it takes many frames
 	await press("Alt+L")
 	await _type("Say it.")
 	await press("Enter")
 	await wait_for(func() -> bool: return _dock.llm.get_stats()["generated_tokens"] > 2)
 	await press("Escape")
 	await _answered()
+	_dock.llm.gpu_ms_per_frame = 0.0
 	report["stopped"] = _dock.llm.get_end_reason()
 	report["stopped_after"] = _dock.llm.get_stats()["generated_tokens"]
 	await press("Ctrl+Up")
