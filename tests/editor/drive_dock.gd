@@ -14,10 +14,10 @@ var _dock: ChatDock
 
 
 func _drive() -> void:
-	report["before"] = find_dock() != null
-	await press("Alt+L")
-	_dock = find_dock()
-	report["opened"] = _dock != null and _dock.is_visible_in_tree()
+	var base: Control = EditorInterface.get_base_control()
+	report["before"] = not base.find_children("ChatDock", "", true, false).is_empty()
+	_dock = await open_chat()
+	report["opened"] = _dock != null
 	if not report["opened"]:
 		return
 	var words: PackedStringArray = OS.get_cmdline_user_args()
@@ -31,12 +31,6 @@ func _drive() -> void:
 	_compute()
 	await _fail()
 	await _take_pictures()
-
-
-func find_dock() -> ChatDock:
-	for node: Node in EditorInterface.get_base_control().find_children("ChatDock", "", true, false):
-		return node
-	return null
 
 
 func _ask() -> void:
@@ -55,7 +49,7 @@ func _ask() -> void:
 func _insert() -> void:
 	EditorInterface.edit_script(load(SCRIPT), 9, 2)
 	await frames(10)
-	await press("Alt+L")
+	await open_chat()
 	await press("Alt+Down")
 	report["code_focused"] = _code().is_focused()
 	await press("Ctrl+C")
@@ -72,12 +66,14 @@ func _insert() -> void:
 
 func _stop() -> void:
 	_choose("echo:" + "All work and no play. ".repeat(340))
-	await press("Alt+L")
+	_dock.llm.gpu_ms_per_frame = 0.1  # so that it takes many frames
+	await open_chat()
 	await _type("Say it.")
 	await press("Enter")
 	await wait_for(func() -> bool: return _dock.llm.get_stats()["generated_tokens"] > 2)
 	await press("Escape")
 	await _answered()
+	_dock.llm.gpu_ms_per_frame = 0.0
 	report["stopped"] = _dock.llm.get_end_reason()
 	report["stopped_after"] = _dock.llm.get_stats()["generated_tokens"]
 	await press("Ctrl+Up")

@@ -29,14 +29,12 @@ func _drive() -> void:
 
 
 func _chat() -> void:
-	await press("Alt+L")
-	await frames(3)
-	for dock: Node in EditorInterface.get_base_control().find_children("ChatDock", "", true, false):
-		var llm: LLM = dock.get("llm")
-		dock.get_node("%Models").call(&"choose", "echo:Yes.")
-		dock.call(&"send", "Is it there?")
-		await wait_for(func() -> bool: return not llm.is_answering())
-		report["answers"] = report.get("answers", 0) + llm.get_chat_history().size()
+	var dock: Node = await open_chat()
+	var llm: LLM = dock.get("llm")
+	dock.get_node("%Models").call(&"choose", "echo:Yes.")
+	dock.call(&"send", "Is it there?")
+	await wait_for(func() -> bool: return not llm.is_answering())
+	report["answers"] = report.get("answers", 0) + llm.get_chat_history().size()
 
 
 func _state() -> Dictionary:

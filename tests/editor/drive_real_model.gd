@@ -6,12 +6,7 @@ const SECONDS: float = 60.0
 
 
 func _drive() -> void:
-	await press("Alt+L")
-	for dock: Node in EditorInterface.get_base_control().find_children("ChatDock", "", true, false):
-		await _ask(dock)
-
-
-func _ask(dock: Node) -> void:
+	var dock: Node = await open_chat()
 	var llm: LLM = dock.get("llm")
 	llm.max_tokens = 4
 	dock.get_node("%Models").call(&"choose", OS.get_cmdline_user_args()[0])

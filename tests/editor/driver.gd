@@ -50,6 +50,17 @@ func find(named: String) -> Node:
 	return null
 
 
+## The chat's dock, once its keys have led there; null where they do not.
+func open_chat() -> Node:
+	await press("Alt+L")
+	var found: Array[Node] = []
+	var base: Control = EditorInterface.get_base_control()
+	var is_there: Callable = func() -> bool:
+		found.assign(base.find_children("ChatDock", "", true, false))
+		return not found.is_empty() and found[0].get_node("%PromptBox/%Input").has_focus()
+	return found[0] if await wait_for(is_there) else null
+
+
 ## As a user presses it, with the keys that are held meanwhile: "Ctrl+Shift+Enter".
 func press(keys: String) -> void:
 	var event: InputEventKey = InputEventKey.new()

@@ -20,10 +20,9 @@ const ScriptInsertion = preload("script_insertion.gd")
 
 const HINT: String = (
 	"Ask about Godot or this project.\n\n"
-	+ "Enter sends, Shift+Enter begins a new line, Esc stops the answer. "
-	+ "Ctrl+Up and Ctrl+Down bring back what was asked before. "
-	+ "Alt+Up and Alt+Down go to code in answers; Enter there inserts it into the script, "
-	+ "Ctrl+C copies it. Alt+L leads here from everywhere."
+	+ "Enter sends\nShift+Enter begins a new line\nEsc stops the answer\n"
+	+ "Ctrl+Up brings back what was asked\nAlt+Up goes to code in answers;\n"
+	+ "there Enter inserts it, Ctrl+C copies it\nAlt+L leads here from anywhere"
 )
 
 ## Room for a script, an answer that changes it, and what was said before.
