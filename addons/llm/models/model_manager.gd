@@ -7,8 +7,8 @@ extends VBoxContainer
 
 ## This one is to be used; a res://, user:// or absolute path.
 signal model_chosen(path: String)
-## Files came, or went.
-signal list_changed
+## This file came, or went.
+signal file_changed(path: String)
 
 const WIDE: float = 760.0
 const SECTION: String = "models"
@@ -118,7 +118,7 @@ func remove(row: ModelRow) -> void:
 		if error != OK:
 			_status.text = "%s cannot be moved to the trash: %s" % [path, error_string(error)]
 			return
-	list_changed.emit()
+		file_changed.emit(path)
 	refresh()
 
 
@@ -147,7 +147,7 @@ func _on_described(path: String, facts: Dictionary) -> void:
 
 func _on_downloaded(path: String) -> void:
 	_to_select = ProjectSettings.globalize_path(path)
-	list_changed.emit()
+	file_changed.emit(path)
 	refresh()
 
 

@@ -67,26 +67,12 @@ func _show_files() -> void:
 		return
 	shown.append(EXTENSION)
 	settings.set_setting(SHOWN, ",".join(shown))
-	var root: Node = EditorInterface.get_base_control().get_tree().root
-	var changed: int = EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED
+	# While the editor starts, threads read the project's tree, which a scan replaces. Then the dock
+	# follows when it is opened again.
 	if not EditorInterface.get_resource_filesystem().is_scanning():
-		root.propagate_notification.call_deferred(changed)
-	else:
-		_tell_after_scan(root.propagate_notification.bind(changed))
-
-
-## The editor starts: told while it scans, it would begin plugins twice. All that waits is the
-## engine's own, as this script is loaded again then.
-func _tell_after_scan(tell: Callable) -> void:
-	var timer: Timer = Timer.new()
-	timer.wait_time = 0.1
-	timer.one_shot = true
-	timer.timeout.connect(tell)
-	timer.timeout.connect(timer.queue_free)
-	EditorInterface.get_base_control().add_child(timer)
-	EditorInterface.get_resource_filesystem().filesystem_changed.connect(
-		timer.start, CONNECT_ONE_SHOT
-	)
+		var editor: Node = EditorInterface.get_base_control().get_parent()
+		var changed: int = EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED
+		editor.notification.call_deferred(changed)
 
 
 func _extensions(setting: String) -> PackedStringArray:

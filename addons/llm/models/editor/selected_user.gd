@@ -14,7 +14,7 @@ func _init(manager: ModelManager) -> void:
 
 func _ready() -> void:
 	_manager.model_chosen.connect(_use)
-	_manager.list_changed.connect(_show_files)
+	_manager.file_changed.connect(_show_file)
 	EditorInterface.get_selection().selection_changed.connect(_show_user)
 	_show_user()
 
@@ -47,5 +47,10 @@ func _use(path: String) -> void:
 	undo.commit_action()
 
 
-func _show_files() -> void:
-	EditorInterface.get_resource_filesystem().scan()
+func _show_file(path: String) -> void:
+	var local: String = ProjectSettings.localize_path(path)
+	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
+	if files.get_filesystem_path(local.get_base_dir()) != null:
+		files.update_file(local)
+	elif local.begins_with("res://"):
+		files.scan()  # its folder is new
