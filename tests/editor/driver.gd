@@ -43,13 +43,22 @@ func wait_for(is_so: Callable) -> bool:
 
 ## The node in the editor whose script has that class name, or null.
 func find(named: String) -> Node:
-	for node: Node in EditorInterface.get_base_control().find_children(
-		"*", "", true, false
-	):
+	for node: Node in EditorInterface.get_base_control().find_children("*", "", true, false):
 		var script: Script = node.get_script()
 		if script != null and script.get_global_name() == named:
 			return node
 	return null
+
+
+## The chat's dock, once its keys have led there; null where they do not.
+func open_chat() -> Node:
+	await press("Alt+L")
+	var found: Array[Node] = []
+	var base: Control = EditorInterface.get_base_control()
+	var is_there: Callable = func() -> bool:
+		found.assign(base.find_children("ChatDock", "", true, false))
+		return not found.is_empty() and found[0].get_node("%PromptBox/%Input").has_focus()
+	return found[0] if await wait_for(is_there) else null
 
 
 ## As a user presses it, with the keys that are held meanwhile: "Ctrl+Shift+Enter".
@@ -76,7 +85,7 @@ func press(keys: String) -> void:
 ## [param control] cuts it to its own place.
 func take_picture(picture: String, control: Control = null) -> void:
 	await frames(3)
-	RenderingServer.force_draw()
+	await RenderingServer.frame_post_draw
 	var viewport: Viewport = EditorInterface.get_base_control().get_viewport()
 	var image: Image = viewport.get_texture().get_image()
 	if control != null:
@@ -88,5 +97,7 @@ func take_picture(picture: String, control: Control = null) -> void:
 func set_theme(preset: String) -> void:
 	var settings: EditorSettings = EditorInterface.get_editor_settings()
 	settings.set_setting("interface/theme/color_preset", preset)
+	settings.mark_setting_changed("interface/theme/color_preset")
+	# As the settings' own dialog does.
 	get_tree().root.propagate_notification(EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED)
 	await frames(10)

@@ -62,6 +62,13 @@ func test_what_a_label_shows() -> void:
 		check(label.get_parsed_text().contains(cell), "a table has " + cell)
 
 
+func test_no_text_takes_long() -> void:
+	for mark: String in ["`", "*", "_", "~~", "[", "[a](", "**a", "`*_", "\\", "#", "| "]:
+		var began: int = Time.get_ticks_msec()
+		Markdown.bbcode((mark + " ").repeat(1300) + "\n" + mark.repeat(3900), INK, 16)
+		check(Time.get_ticks_msec() - began < 1000, "lines of %s" % mark)
+
+
 func test_a_text_that_streams_ends_as_one_that_came_at_once() -> void:
 	var at_once: MessageText = _shown([ANSWER])
 	for size: int in [1, 3, 7]:

@@ -24,6 +24,10 @@ SETTINGS = f"""config_version=5
 config/name="{NAME}"
 run/main_scene="res://main.tscn"
 
+[editor]
+
+run/main_run_args="--headless"
+
 [rendering]
 
 renderer/rendering_method="mobile"

@@ -5,6 +5,8 @@ extends RefCounted
 ## A [RichTextLabel] is laid out anew with each piece of its text, so that one that grows longer
 ## than this goes on in another, at the next paragraph.
 const LONG_PROSE: int = 2000
+## A line that is longer is shown as it stands: what looks for marks takes its square in time.
+const LONGEST_LINE: int = 4000
 const HEADING_SIZES: PackedFloat32Array = [1.35, 1.2, 1.1, 1.0, 1.0, 1.0]
 const TAGS: Dictionary[String, String] = {
 	"strong": "b", "strong2": "b", "soft": "i", "soft2": "i", "gone": "s"
@@ -22,7 +24,7 @@ static var _row_rule: RegEx = RegEx.create_from_string("^[ |:-]+$")
 # In the order in which they are looked for. What is found in one is not looked at by the others.
 static var _spans: RegEx = RegEx.create_from_string(
 	(
-		"(?<ticks>`+)(?<code>.+?)(?<!`)\\k<ticks>(?!`)"
+		"(?<ticks>`{1,3})(?<code>.+?)(?<!`)\\k<ticks>(?!`)"
 		+ "|!?\\[(?<label>[^\\]]+)\\]\\((?<address>[^)\\s]+)[^)]*\\)"
 		+ "|\\*\\*(?<strong>(?=\\S).+?(?<=\\S))\\*\\*"
 		+ "|(?<!\\w)__(?<strong2>(?=\\S).+?(?<=\\S))__(?!\\w)"
@@ -131,6 +133,8 @@ static func _line(line: String, ink: Dictionary[String, Color], font_size: int) 
 
 
 static func _inline(text: String, ink: Dictionary[String, Color]) -> String:
+	if text.length() > LONGEST_LINE:
+		return _plain(text)
 	var shown: String = ""
 	var place: int = 0
 	for found: RegExMatch in _spans.search_all(text):
@@ -147,7 +151,9 @@ static func _span(found: RegExMatch, ink: Dictionary[String, Color]) -> String:
 	var address: String = found.get_string("address")
 	if not address.is_empty():
 		var label: String = _inline(found.get_string("label"), ink)
-		var colors: Array = [ink["link"].to_html(), address.replace("]", "%5D"), label]
+		var colors: Array = [
+			ink["link"].to_html(), address.replace("[", "%5B").replace("]", "%5D"), label
+		]
 		return "[color=%s][url=%s]%s[/url][/color]" % colors
 	for name: String in TAGS:
 		var inner: String = found.get_string(name)

@@ -12,11 +12,11 @@ signal edit_requested
 ## The user wants [param code] where the cursor of a script is.
 signal insert_requested(code: String)
 
+enum Author { USER, ASSISTANT }
+
 const CodeBlock = preload("code_block.gd")
 const MessageText = preload("message_text.gd")
 const ReasoningBlock = preload("reasoning_block.gd")
-
-enum Author { USER, ASSISTANT }
 
 const COPY_ICON: Texture2D = preload("icons/copy.svg")
 const DONE_ICON: Texture2D = preload("icons/done.svg")

@@ -16,7 +16,8 @@ const CODE: PackedScene = preload("code_block.tscn")
 var can_insert: bool = false
 
 var _text: String = ""
-var _last_start: int = 0  # of the block that may still grow
+var _last: int = 0  # the block that may still grow, and where it starts
+var _last_start: int = 0
 var _is_behind: bool = false  # what is shown
 
 
@@ -39,10 +40,11 @@ func update() -> void:
 		return
 	_is_behind = false
 	var tail: Array[Markdown.Block] = Markdown.blocks(_text.substr(_last_start), _last_start)
-	var last: int = maxi(get_child_count() - 1, 0)
+	var first: int = _last
 	for index: int in tail.size():
-		_show_block(last + index, tail[index])
+		_last = first + index
 		_last_start = tail[index].start
+		_show_block(_last, tail[index])
 
 
 ## The blocks of code, from the top.
@@ -55,9 +57,7 @@ func code_blocks() -> Array[CodeBlock]:
 
 
 func _show_again() -> void:
-	for child: Node in get_children():
-		remove_child(child)
-		child.queue_free()
+	_last = 0
 	_last_start = 0
 	_is_behind = true
 	update()

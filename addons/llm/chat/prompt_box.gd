@@ -21,6 +21,9 @@ const MAX_SHARE: float = 0.35
 const CHAT_HELP: String = "The model answers you. Press to have it continue your text instead."
 const CONTINUE_HELP: String = "The model continues your text. Press to chat with it instead."
 
+## Whether there is a button that has the text continued.
+@export var can_continue: bool = true
+
 ## While an answer is running, the button stops it instead of sending.
 var busy: bool = false:
 	set = _set_busy
@@ -36,9 +39,6 @@ var text: String:
 		_input.set_caret_line(_input.get_line_count() - 1)
 		_input.set_caret_column(_input.get_line(_input.get_line_count() - 1).length())
 		_on_text_changed()
-
-## Whether there is a button that has the text continued.
-@export var can_continue: bool = true
 
 var _sent: PackedStringArray = []
 var _recalled: int = 0  # which of them is in the box; behind the last is what was typed

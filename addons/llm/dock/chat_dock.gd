@@ -6,6 +6,7 @@ extends VBoxContainer
 signal models_requested
 
 const Attachments = preload("attachments.gd")
+const ContentColumn = preload("../chat/content_column.gd")
 const Dialogue = preload("../chat/dialogue.gd")
 const DockTheme = preload("dock_theme.gd")
 const ErrorBanner = preload("../chat/error_banner.gd")
@@ -19,20 +20,21 @@ const ScriptInsertion = preload("script_insertion.gd")
 
 const HINT: String = (
 	"Ask about Godot or this project.\n\n"
-	+ "Enter sends, Shift+Enter begins a new line, Esc stops the answer. "
-	+ "Ctrl+Up and Ctrl+Down bring back what was asked before. "
-	+ "Alt+Up and Alt+Down go to code in answers; Enter there inserts it into the script, "
-	+ "Ctrl+C copies it. Alt+L leads here from everywhere."
+	+ "Enter sends\nShift+Enter begins a new line\nEsc stops the answer\n"
+	+ "Ctrl+Up brings back what was asked\nAlt+Up goes to code in answers;\n"
+	+ "there Enter inserts it, Ctrl+C copies it\nAlt+L leads here from anywhere"
 )
 
 ## Room for a script, an answer that changes it, and what was said before.
 const CONTEXT_LENGTH: int = 8192
+const MARGIN: float = 4.0
 
 ## The node that answers. It is no child of the dock, which leaves the tree where it is moved.
 var llm: LLM = LLM.create()
 
 var _dialogue: Dialogue
 var _saved: SavedChats = SavedChats.new()
+var _edited: MessageBubble = null  # the question that is typed anew
 var _is_taking_theme: bool = false
 var _chat: String = ""  # which of the saved ones it is; empty until it is saved
 
@@ -52,6 +54,7 @@ var _chat: String = ""  # which of the saved ones it is; empty until it is saved
 func _ready() -> void:
 	_empty.text = HINT if OS.get_name() != "macOS" else HINT.replace("Ctrl", "Cmd")
 	_messages.can_insert = true
+	(_messages.get_node(^"%Column") as ContentColumn).margin = MARGIN
 	_take_theme()
 
 
@@ -97,11 +100,26 @@ func send(text: String) -> void:
 	_wake()
 	llm.model_path = _models.path
 	llm.system_prompt = _attachments.system_prompt()
-	_dialogue.ask(text, false)
+	var edited: MessageBubble = _edited
+	_end_edit()
+	if edited == null:
+		_dialogue.ask(text, false)
+	else:
+		_dialogue.ask_from(edited, text)
+
+
+## Has the user type another question in the place of [param asked].
+func edit(asked: MessageBubble) -> void:
+	_end_edit()
+	if asked != null:
+		_edited = asked
+		_messages.show_edited(asked)
+		_prompt.edit(asked.text)
 
 
 ## Begins another conversation; this one stays in the menu.
 func new_chat() -> void:
+	_end_edit()
 	_dialogue.clear()
 	_chat = ""
 	_after_turn()
@@ -111,6 +129,7 @@ func new_chat() -> void:
 
 ## Shows a conversation that was saved.
 func open_chat(chat: String) -> void:
+	_end_edit()
 	_dialogue.clear()
 	if llm.load_state(_saved.path_of(chat)):
 		_chat = chat
@@ -130,11 +149,13 @@ func _connect_views() -> void:
 	_chats.get_popup().id_pressed.connect(_on_chat_picked)
 	_new_chat.pressed.connect(new_chat)
 	_messages.retry_requested.connect(_ask_again)
+	_messages.edit_requested.connect(edit)
 	_messages.insert_requested.connect(_insert)
 	_banner.open_requested.connect(_models.pick)
 	_banner.retry_requested.connect(_load)
 	_prompt.submitted.connect(send)
 	_prompt.stop_requested.connect(llm.stop_generation)
+	_prompt.edit_requested.connect(func() -> void: edit(_messages.latest_editable()))
 	_prompt.scroll_requested.connect(_messages.scroll_pages)
 
 
@@ -146,6 +167,8 @@ func _shortcut_input(event: InputEvent) -> void:
 	match key.get_keycode_with_modifiers():
 		KEY_ESCAPE when _dialogue.is_running:
 			llm.stop_generation()
+		KEY_ESCAPE when _edited != null:
+			_end_edit()
 		KEY_ESCAPE when _banner.visible:
 			_banner.hide()
 		KEY_ESCAPE:
@@ -160,9 +183,17 @@ func _shortcut_input(event: InputEvent) -> void:
 
 
 func _ask_again() -> void:
+	_end_edit()
 	_wake()
 	llm.model_path = _models.path
 	_dialogue.ask_again()
+
+
+func _end_edit() -> void:
+	if _edited != null:
+		_edited = null
+		_messages.show_edited(null)
+		_prompt.end_edit()
 
 
 func _load() -> void:

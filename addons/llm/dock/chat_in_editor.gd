@@ -12,6 +12,7 @@ const TITLE: String = "Chat"
 var _plugin: EditorPlugin
 var _place: Control  # an EditorDock; before Godot 4.6, what is put into a dock
 var _content: Control
+var _is_focus_wanted: bool = false
 var _shortcut: Shortcut = _focus_shortcut()
 
 
@@ -45,7 +46,7 @@ func exit() -> void:
 		_plugin.call(&"remove_dock", _place)
 	else:
 		_plugin.remove_control_from_docks(_place)
-	_place.queue_free()
+	_place.free()  # at once, as an add-on that is disabled leaves nothing
 	_place = null
 	_content = null
 
@@ -59,20 +60,23 @@ func take_shortcut(event: InputEvent) -> void:
 	else:
 		(_place.get_parent() as TabContainer).current_tab = _place.get_index()
 	_place.get_viewport().set_input_as_handled()
-	await _place.get_tree().process_frame  # a floating dock is a window, which opens then
-	_fill()
-	if _content != null:
-		_content.call(&"focus_prompt")
+	_is_focus_wanted = true
+	_fill.call_deferred()  # and when it is seen, which may take the editor some frames
 
 
 ## What the dock holds takes a while to load, and is not looked at in most sessions.
 func _fill() -> void:
-	if _content != null or _place == null or not _place.is_visible_in_tree():
+	if _place == null or not _place.is_visible_in_tree():
 		return
-	_content = (load(CONTENT) as PackedScene).instantiate()
-	_content.connect(&"models_requested", models_requested.emit)
-	_place.add_child(_content)
-	_content.call(&"open", _plugin)
+	if _content == null:
+		_content = (load(CONTENT) as PackedScene).instantiate()
+		if not models_requested.get_connections().is_empty():
+			_content.connect(&"models_requested", models_requested.emit)
+		_place.add_child(_content)
+		_content.call(&"open", _plugin)
+	if _is_focus_wanted:
+		_is_focus_wanted = false
+		_content.call(&"focus_prompt")
 
 
 static func _focus_shortcut() -> Shortcut:

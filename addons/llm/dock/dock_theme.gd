@@ -25,7 +25,7 @@ static func make(editor: Theme, scale: float) -> Theme:
 	_add_panel(made, &"PromptPanelFocus", _lined(_box(sunk, scale, 6.0, 4.0), accent, scale))
 	var error: Color = editor.get_color(&"error_color", &"Editor")
 	_add_panel(made, &"BannerPanel", _lined(_box(base, scale, 8.0, 6.0), error, scale))
-	_add_code(made, editor, ink, faint)
+	_add_code(made, editor, ink, faint, scale)
 	made.set_color(&"code_color", &"MessageText", ink)
 	made.set_color(&"code_back_color", &"MessageText", lifted)
 	made.set_color(&"link_color", &"MessageText", accent)
@@ -71,10 +71,12 @@ static func _add_buttons(made: Theme, accent: Color, faint: Color, scale: float)
 		made.set_stylebox(name, &"PromptEdit", StyleBoxEmpty.new())
 
 
-static func _add_code(made: Theme, editor: Theme, ink: Color, faint: Color) -> void:
+static func _add_code(made: Theme, editor: Theme, ink: Color, faint: Color, scale: float) -> void:
 	made.set_type_variation(&"CodeText", &"TextEdit")
+	var space: StyleBoxEmpty = StyleBoxEmpty.new()
+	space.content_margin_bottom = 10.0 * scale  # where the bar for long lines lies
 	for name: StringName in [&"normal", &"focus", &"read_only"] as Array[StringName]:
-		made.set_stylebox(name, &"CodeText", StyleBoxEmpty.new())
+		made.set_stylebox(name, &"CodeText", space)
 	made.set_font(&"font", &"CodeText", editor.get_font(&"source", &"EditorFonts"))
 	var size: int = editor.get_font_size(&"main_size", &"EditorFonts")
 	made.set_font_size(&"font_size", &"CodeText", size)

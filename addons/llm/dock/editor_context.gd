@@ -69,9 +69,7 @@ static func of_scene(limit: int, count: Callable) -> Piece:
 
 
 ## First line, and the one after the last, of a part around [param centre] that fits.
-static func window(
-	lines: PackedStringArray, centre: int, limit: int, count: Callable
-) -> Vector2i:
+static func window(lines: PackedStringArray, centre: int, limit: int, count: Callable) -> Vector2i:
 	var all_tokens: int = count.call("\n".join(lines))
 	if all_tokens <= limit:
 		return Vector2i(0, lines.size())
@@ -86,6 +84,8 @@ static func window(
 			fits = sides
 		else:
 			too_many = sides
+	if fits < 0:
+		return Vector2i(centre, centre)
 	return Vector2i(maxi(centre - fits, 0), mini(centre + fits + 1, lines.size()))
 
 

@@ -96,6 +96,9 @@ func _add(title: String, file: String) -> void:
 func _index_of(file: String) -> int:
 	for index: int in item_count:
 		var held: Variant = get_item_metadata(index)
-		if held != null and ProjectSettings.globalize_path(held) == ProjectSettings.globalize_path(file):
+		if (
+			held != null
+			and ProjectSettings.globalize_path(held) == ProjectSettings.globalize_path(file)
+		):
 			return index
 	return -1

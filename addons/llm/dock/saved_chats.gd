@@ -18,7 +18,9 @@ func _init() -> void:
 func newest_first() -> PackedStringArray:
 	var chats: Array = Array(_index.get_sections())
 	var said: Callable = func(chat: String) -> float: return _index.get_value(chat, "time", 0.0)
-	chats.sort_custom(func(one: String, other: String) -> bool: return said.call(one) > said.call(other))
+	chats.sort_custom(
+		func(one: String, other: String) -> bool: return said.call(one) > said.call(other)
+	)
 	return PackedStringArray(chats)
 
 
@@ -44,7 +46,8 @@ func save(llm: LLM, chat: String) -> String:
 	if not llm.save_state(path_of(chat)):
 		return ""
 	_index.set_value(chat, "time", time)
-	_index.set_value(chat, "title", _title(history))
+	if title_of(chat).is_empty():
+		_index.set_value(chat, "title", _title(history))
 	_index.save(INDEX)
 	return chat
 

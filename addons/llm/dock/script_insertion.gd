@@ -15,8 +15,8 @@ static func insert(code: String) -> String:
 	editor.begin_complex_operation()
 	if editor.has_selection():
 		editor.delete_selection()
-	var line: String = editor.get_line(editor.get_caret_line())
-	var margin: String = line.left(line.length() - line.lstrip(" \t").length())
+	var before: String = editor.get_line(editor.get_caret_line()).left(editor.get_caret_column())
+	var margin: String = before.left(before.length() - before.lstrip(" \t").length())
 	editor.insert_text_at_caret(indented(code, margin, _unit(editor)))
 	editor.end_complex_operation()
 	editor.grab_focus()

@@ -181,6 +181,16 @@ def test_closing_a_session_frees_its_model(start: Workers) -> None:
     assert [model.is_closed for model in loader.loaded] == [True, False]
 
 
+def test_it_knows_whether_a_session_is_open(start: Workers) -> None:
+    worker = start(FakeLoader())
+    assert not worker.is_used
+    first, second = Listener(worker), Listener(worker)
+    worker.close_session(first.session)
+    assert worker.is_used, "by the other"
+    worker.close_session(second.session)
+    assert not worker.is_used
+
+
 def test_a_faulty_command_does_not_take_the_others_down(
     start: Workers, capsys: pytest.CaptureFixture[str]
 ) -> None:
