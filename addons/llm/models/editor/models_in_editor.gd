@@ -67,8 +67,8 @@ func _show_files() -> void:
 		return
 	shown.append(EXTENSION)
 	settings.set_setting(SHOWN, ",".join(shown))
-	# While the editor starts, threads read the project's tree, which a scan replaces. Then the dock
-	# follows when it is opened again.
+	# A scan while a project is opened for the first time may crash the editor (decision 36). Then
+	# the dock follows when it is opened again.
 	if not EditorInterface.get_resource_filesystem().is_scanning():
 		var editor: Node = EditorInterface.get_base_control().get_parent()
 		var changed: int = EditorSettings.NOTIFICATION_EDITOR_SETTINGS_CHANGED
