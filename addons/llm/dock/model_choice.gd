@@ -6,9 +6,9 @@ extends OptionButton
 signal chosen
 
 const ModelPicker = preload("../chat/model_picker.gd")
+const ModelPlaces = preload("../models/model_places.gd")
 const ModelReport = preload("../chat/model_report.gd")
 
-const PLACES: PackedStringArray = ["res://", "res://.models", "user://models"]
 const SECTION: String = "llm"
 const KEY: String = "chat_model"
 const FROM_FILE: String = "Open a file…"
@@ -17,7 +17,7 @@ const FROM_FILE: String = "Open a file…"
 var path: String = ""
 
 var _found: PackedStringArray = []
-var _finder: Node
+var _finder: LLMModelFiles
 
 @onready var _picker: ModelPicker = %Picker
 
@@ -32,13 +32,12 @@ func _ready() -> void:
 func look() -> void:
 	if path.is_empty():
 		path = EditorInterface.get_editor_settings().get_project_metadata(SECTION, KEY, "")
-	if _finder == null and ClassDB.class_exists(&"LLMModelFiles"):
-		_finder = ClassDB.instantiate(&"LLMModelFiles")
-		_finder.connect(&"found", _on_found)
+	if _finder == null:
+		_finder = LLMModelFiles.new()
+		_finder.found.connect(_on_found)
 		add_child(_finder)
-	if _finder != null:
-		_finder.set_process(true)
-		_finder.call(&"find", PLACES)
+	_finder.set_process(true)
+	_finder.find(ModelPlaces.all())
 	_show()
 
 

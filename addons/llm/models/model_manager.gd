@@ -10,20 +10,19 @@ signal model_chosen(path: String)
 ## This file came, or went.
 signal file_changed(path: String)
 
+const ModelPlaces = preload("model_places.gd")
+
 const WIDE: float = 760.0
-const SECTION: String = "models"
 const EDITOR_SIDE: String = "res://addons/llm/models/editor/selected_user.gd"
-## Looked through, where they are.
-const PLACES: PackedStringArray = ["res://", "res://.models", "user://models"]
 
 ## Whose model it would be, for the button; empty: nobody's.
 @export var user_name: String = "":
 	set = _set_user_name
 ## Where folders are remembered; empty: nowhere.
-@export var preferences_path: String = "user://llm_models.cfg"
+@export var preferences_path: String = ModelPlaces.REMEMBERED
 ## Looked through as well.
 @export var folders: PackedStringArray = []
-## Whether [constant PLACES] are looked through.
+## Whether the usual places are looked through.
 @export var looks_everywhere: bool = true
 
 var _models: Dictionary[String, ModelRow] = {}
@@ -82,7 +81,7 @@ func refresh() -> void:
 	_status.text = "Looking for models …"
 	var places: PackedStringArray = folders.duplicate()
 	if looks_everywhere:
-		places.append_array(PLACES)
+		places.append_array(ModelPlaces.EVERYWHERE)
 		if OS.has_feature("template"):  # where exports place models
 			places.append(OS.get_executable_path().get_base_dir().path_join("models"))
 	places.append(downloads.folder)
@@ -196,14 +195,14 @@ func _show_use() -> void:
 func _recall() -> void:
 	var file: ConfigFile = ConfigFile.new()
 	if not preferences_path.is_empty() and file.load(preferences_path) == OK:
-		folders = file.get_value(SECTION, "folders", folders)
-		downloads.folder = file.get_value(SECTION, "downloads", downloads.folder)
+		folders = file.get_value(ModelPlaces.SECTION, ModelPlaces.FOLDERS, folders)
+		downloads.folder = file.get_value(ModelPlaces.SECTION, "downloads", downloads.folder)
 
 
 func _remember() -> void:
 	if preferences_path.is_empty():
 		return
 	var file: ConfigFile = ConfigFile.new()
-	file.set_value(SECTION, "folders", folders)
-	file.set_value(SECTION, "downloads", downloads.folder)
+	file.set_value(ModelPlaces.SECTION, ModelPlaces.FOLDERS, folders)
+	file.set_value(ModelPlaces.SECTION, "downloads", downloads.folder)
 	file.save(preferences_path)
