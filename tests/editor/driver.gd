@@ -85,7 +85,7 @@ func press(keys: String) -> void:
 ## [param control] cuts it to its own place.
 func take_picture(picture: String, control: Control = null) -> void:
 	await frames(3)
-	await RenderingServer.frame_post_draw
+	RenderingServer.force_draw()  # nothing is drawn by itself where nothing changes
 	var viewport: Viewport = EditorInterface.get_base_control().get_viewport()
 	var image: Image = viewport.get_texture().get_image()
 	if control != null:
