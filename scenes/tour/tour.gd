@@ -2,6 +2,10 @@ class_name Tour
 extends Control
 ## How a language model answers: a guided tour, step by step, of a model at work.
 
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const ModelReport = preload("res://addons/llm/chat/model_report.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const LONGER: int = 28  # tokens
 const NARROW: float = 760.0
 const ADVICE: String = "./llm demo tour  brings a model of its own;  --model FILE  names another."

@@ -1,6 +1,9 @@
 extends "res://tests/godot/case.gd"
 ## The guided tour: each step shows what it speaks of, with the model's own figures.
 
+const ErrorBanner = preload("res://addons/llm/chat/error_banner.gd")
+const PromptBox = preload("res://addons/llm/chat/prompt_box.gd")
+
 const SCENE: PackedScene = preload("res://scenes/tour/tour.tscn")
 
 var _tour: Tour
