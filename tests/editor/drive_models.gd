@@ -13,7 +13,7 @@ func _drive() -> void:
 	var node: Node = EditorInterface.get_edited_scene_root()
 	await wait_for(func() -> bool: return not _type(MODEL).is_empty())
 	report["types"] = [_type(MODEL), _type(HUGE)]
-	await _scan_again()
+	report["read"] = _bytes_read()
 	await _inspect(MODEL)
 	await _drop_on(node)
 	await _use_in(node)
@@ -24,16 +24,7 @@ func _type(path: String) -> String:
 	return EditorInterface.get_resource_filesystem().get_file_type(path)
 
 
-## How many bytes the process reads meanwhile.
-func _scan_again() -> void:
-	var before: int = _bytes_read()
-	EditorInterface.get_resource_filesystem().scan()
-	await wait_for(
-		func() -> bool: return not EditorInterface.get_resource_filesystem().is_scanning()
-	)
-	report["read"] = _bytes_read() - before
-
-
+## Since the editor began, which has scanned the project.
 func _bytes_read() -> int:
 	var text: String = FileAccess.open("/proc/self/io", FileAccess.READ).get_line()
 	return text.trim_prefix("rchar: ").to_int()
