@@ -1,7 +1,8 @@
 @tool
 extends "driver.gd"
 ## Enables and disables the add-on, reloads a scene, plays it and stops it, and uses the chat, many
-## times in one session; tells after each what of it is there.
+## times in one session; tells after each what of it is there. The first word given is the path of
+## the model that answers.
 
 const TIMES: int = 20
 const SCENE: String = "res://main.tscn"
@@ -31,10 +32,14 @@ func _drive() -> void:
 func _chat() -> void:
 	var dock: Node = await open_chat()
 	var llm: LLM = dock.get("llm")
-	dock.get_node("%Models").call(&"choose", "echo:Yes.")
+	llm.max_tokens = 3
+	dock.get_node("%Models").call(&"choose", OS.get_cmdline_user_args()[0])
 	dock.call(&"send", "Is it there?")
 	await wait_for(func() -> bool: return not llm.is_answering())
-	report["answers"] = report.get("answers", 0) + llm.get_chat_history().size()
+	var tokens: int = llm.get_stats().get("generated_tokens", 0)
+	report["answers"] = report.get("answers", 0) + int(tokens > 0)
+	report["executor"] = llm.get_stats().get("executor", "")
+	report["error"] = llm.get_last_error()
 
 
 func _state() -> Dictionary:
