@@ -9,6 +9,9 @@ const CONTENT: String = "res://addons/llm/dock/chat_dock.tscn"
 const ICON: Texture2D = preload("../icons/llm.svg")
 const TITLE: String = "Chat"
 
+## Docks of their own kind are there since Godot 4.6; by name, as that is no class before.
+var has_docks: bool = ClassDB.class_exists(&"EditorDock")
+
 var _plugin: EditorPlugin
 var _place: Control  # an EditorDock; before Godot 4.6, what is put into a dock
 var _content: Control
@@ -20,8 +23,6 @@ func enter(plugin: EditorPlugin) -> void:
 	if not ClassDB.class_exists(&"LLM"):  # the native library did not load, and said why
 		return
 	_plugin = plugin
-	# By name, as there is no such class before Godot 4.6.
-	var has_docks: bool = ClassDB.class_exists(&"EditorDock")
 	_place = ClassDB.instantiate(&"EditorDock" if has_docks else &"MarginContainer")
 	_place.name = TITLE
 	_place.visibility_changed.connect(_fill, CONNECT_DEFERRED)
@@ -42,7 +43,7 @@ func exit() -> void:
 		return
 	if _content != null:
 		_content.call(&"close")
-	if _plugin.has_method(&"remove_dock"):
+	if has_docks:
 		_plugin.call(&"remove_dock", _place)
 	else:
 		_plugin.remove_control_from_docks(_place)
@@ -55,13 +56,22 @@ func exit() -> void:
 func take_shortcut(event: InputEvent) -> void:
 	if _place == null or not event.is_pressed() or not _shortcut.matches_event(event):
 		return
-	if _place.has_method(&"make_visible"):
+	if has_docks:
 		_place.call(&"make_visible")
 	else:
-		(_place.get_parent() as TabContainer).current_tab = _place.get_index()
+		_show_tab()
 	_place.get_viewport().set_input_as_handled()
 	_is_focus_wanted = true
 	_fill.call_deferred()  # and when it is seen, which may take the editor some frames
+
+
+## One that floats has none.
+func _show_tab() -> void:
+	var tab: Node = _place
+	while tab != null and not tab.get_parent() is TabContainer:
+		tab = tab.get_parent()
+	if tab != null:
+		(tab.get_parent() as TabContainer).current_tab = tab.get_index()
 
 
 ## What the dock holds takes a while to load, and is not looked at in most sessions.
