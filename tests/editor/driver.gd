@@ -22,6 +22,7 @@ func _begin() -> void:
 	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
 	await wait_for(func() -> bool: return not files.is_scanning())
 	await frames(5)
+	print("DRIVEN")
 	await _drive()
 	print("REPORT " + JSON.stringify(report))
 	get_tree().quit()

@@ -41,6 +41,7 @@ def project_with_models(new_project: Callable[..., EditorProject]) -> EditorProj
     write_sparse(models / PART, 1 << 30)
     (models / f"{PART}.info").write_text(RECORD % URL)
     write_sparse(models / "huge.gguf", HUGE)
+    project.run("--headless", "--import")  # the folder is known when the editor opens
     return project
 
 

@@ -119,7 +119,7 @@ def test_windows_without_a_runtime(project: BlankProject, tmp_path: Path) -> Non
 
 
 def test_macos(project: BlankProject, tmp_path: Path) -> None:
-    project.write("project.godot", SETTINGS + ENABLED + TEXTURES)
+    project.write("project.godot", SETTINGS + ENABLED.format("llm") + TEXTURES)
     program = tmp_path / "game" / "game.zip"
     done = export(project, "macOS", MACOS, macos_template(tmp_path), program)
     assert done.returncode == 1, done.stdout
