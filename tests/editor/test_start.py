@@ -12,8 +12,11 @@ NOISE_MS = 50.0  # medians of starts of one project were seen to differ by 20
 
 
 def test_it_starts_hardly_later(new_project: NewProject) -> None:
-    """With the chat's tab behind another, as it is at first; in front, it is filled at once. By the main thread's own time: the wall clock has whatever else the machine does in it, which
-    is several times as much. By turns, so that a slower core is so for both."""
+    """With the chat's tab behind another, as it is at first; in front, it is filled at once.
+
+    By the main thread's own time: the wall clock has whatever else the machine does in it, which is
+    several times as much. By turns, so that a slower core is so for both.
+    """
     bare, project = new_project(with_addon=False), new_project()
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(STARTS):
