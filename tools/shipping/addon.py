@@ -26,7 +26,8 @@ def pack(target: Path) -> None:
     """Writes the zip, in which everything is in addons/llm."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+    # Godot does not look into folders that begin with a dot.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as scratch:
         for name, source in _contents():
             place = Path(scratch) / "addons" / "llm" / name
             place.parent.mkdir(parents=True, exist_ok=True)
