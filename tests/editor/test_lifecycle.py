@@ -28,3 +28,6 @@ def test_nothing_is_left_behind(tmp_path: Path, project: EditorProject) -> None:
     assert last["objects"] - first["objects"] < 2 * TIMES, "not two a time"
     # What is leaked of a device's or a server's is told at the end, as an error.
     assert driven.complaints == []
+    again = project.drive(HERE / "drive_again.gd")
+    assert again.report["opened"], "in the next session too"
+    assert again.complaints == []
